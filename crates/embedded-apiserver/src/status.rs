@@ -1,0 +1,372 @@
+//! The one error of the server: a Kubernetes `Status`, with Kubernetes' own wording.
+//!
+//! Clients decide by `reason`, `code` and `details`, people read `message`; both are therefore
+//! exactly what a real API server sends, down to which of the two halves of a sentence is quoted.
+
+use std::fmt;
+
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// A failed request, as the `Status` object that the client receives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Status {
+    /// The HTTP status code.
+    pub code: StatusCode,
+    /// The machine-readable reason, such as `NotFound` or `Expired`.
+    pub reason: &'static str,
+    /// The sentence for people.
+    pub message: String,
+    /// What the error is about. Boxed: most of a `Status` is this, and every `Result` carries it.
+    pub details: Option<Box<Details>>,
+    /// `metadata.continue`: on an expired page, the token with which to go on inconsistently.
+    pub continue_token: Option<String>,
+}
+
+/// `Status.details`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Details {
+    /// Name of the object, or of the operation.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// API group of the resource.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Resource (or kind, for validation errors: as in Kubernetes).
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Every single thing that is wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+    /// When to try again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retry_after_seconds: u32,
+}
+
+/// One of `Status.details.causes`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// Machine-readable, such as `FieldValueInvalid`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The sentence.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Path of the field, such as `metadata.name`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub field: String,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// A resource as errors name it: `pods`, `deployments.apps`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroupResource<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) resource: &'a str,
+}
+
+impl fmt::Display for GroupResource<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.group {
+            "" => f.write_str(self.resource),
+            group => write!(f, "{}.{group}", self.resource),
+        }
+    }
+}
+
+impl Status {
+    pub(crate) fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: None, continue_token: None }
+    }
+
+    fn about(mut self, what: GroupResource<'_>, name: &str) -> Self {
+        let details = self.details.get_or_insert_default();
+        details.group = what.group.to_owned();
+        details.kind = what.resource.to_owned();
+        details.name = name.to_owned();
+        self
+    }
+
+    pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
+        self.details.get_or_insert_default().retry_after_seconds = seconds;
+        self
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+    }
+
+    pub(crate) fn forbidden(what: GroupResource<'_>, name: &str, why: impl fmt::Display) -> Self {
+        let message = match name {
+            "" => format!("{what} is forbidden: {why}"),
+            name => format!("{what} {name:?} is forbidden: {why}"),
+        };
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(what, name)
+    }
+
+    pub(crate) fn not_found(what: GroupResource<'_>, name: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NotFound", format!("{what} {name:?} not found"))
+            .about(what, name)
+    }
+
+    /// No such path: the resource itself does not exist (yet).
+    pub(crate) fn no_such_resource() -> Self {
+        let mut status = Self::new(
+            StatusCode::NOT_FOUND,
+            "NotFound",
+            "the server could not find the requested resource",
+        );
+        status.details = Some(Box::default());
+        status
+    }
+
+    pub(crate) fn already_exists(what: GroupResource<'_>, name: &str) -> Self {
+        let message = format!("{what} {name:?} already exists");
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(what, name)
+    }
+
+    pub(crate) fn conflict(what: GroupResource<'_>, name: &str, why: impl fmt::Display) -> Self {
+        let message = format!("Operation cannot be fulfilled on {what} {name:?}: {why}");
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(what, name)
+    }
+
+    /// 410 with reason `Expired`: the version asked for has been compacted.
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    /// The wording of a watch that starts before the history that is kept.
+    pub(crate) fn too_old(asked: u64, oldest: u64) -> Self {
+        Self::expired(format!("too old resource version: {asked} ({oldest})"))
+    }
+
+    /// 504 with the cause by which clients know that the version is from the future.
+    pub(crate) fn too_large_version(asked: u64, current: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
+        let mut status = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).retry_after(1);
+        status.details.get_or_insert_default().causes.push(Cause {
+            reason: "ResourceVersionTooLarge".to_owned(),
+            message: "Too large resource version".to_owned(),
+            field: String::new(),
+        });
+        status
+    }
+
+    pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+        let what = GroupResource { group, resource: kind };
+        let all = match errors {
+            [] => String::new(),
+            [one] => format!(": {one}"),
+            many => {
+                let many: Vec<_> = many.iter().map(ToString::to_string).collect();
+                format!(": [{}]", many.join(", "))
+            }
+        };
+        let message = format!("{what} {name:?} is invalid{all}");
+        let mut status =
+            Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(what, name);
+        status.details.get_or_insert_default().causes =
+            errors.iter().map(FieldError::cause).collect();
+        status
+    }
+
+    pub(crate) fn method_not_allowed(what: GroupResource<'_>, action: &str) -> Self {
+        let message = format!("{action} is not supported on resources of kind {:?}", what.to_string());
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about(what, "")
+    }
+
+    pub(crate) fn not_acceptable(accepted: &[&str]) -> Self {
+        let message = format!(
+            "only the following media types are accepted: {}",
+            accepted.join(", ")
+        );
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+    }
+
+    pub(crate) fn too_large_entity(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+    }
+
+    pub(crate) fn too_many_requests(message: impl Into<String>, retry_after: u32) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message)
+            .retry_after(retry_after)
+    }
+
+    /// What Kubernetes says for a status code when nobody had anything more precise to say.
+    pub(crate) fn of_code(code: StatusCode) -> Self {
+        let (reason, message) = match code.as_u16() {
+            400 => ("BadRequest", "the server rejected our request for an unknown reason"),
+            401 => ("Unauthorized", "Unauthorized"),
+            403 => ("Forbidden", "forbidden"),
+            404 => ("NotFound", "the server could not find the requested resource"),
+            405 => (
+                "MethodNotAllowed",
+                "the server does not allow this method on the requested resource",
+            ),
+            409 => ("Conflict", "the server reported a conflict"),
+            410 => ("Expired", "too old resource version"),
+            422 => ("Invalid", "the server rejected our request due to an error in our request"),
+            429 => (
+                "TooManyRequests",
+                "the server has received too many requests and has asked us to try again later",
+            ),
+            503 => {
+                ("ServiceUnavailable", "the server is currently unable to handle the request")
+            }
+            504 => (
+                "Timeout",
+                "the server was unable to return a response in the time allotted, but may still be \
+                 processing the request",
+            ),
+            code if code >= 500 => ("InternalError", "Internal error occurred"),
+            _ => ("Unknown", "unknown"),
+        };
+        Self::new(code, reason, message)
+    }
+
+    /// The object that goes over the wire.
+    pub fn to_json(&self) -> Value {
+        let mut metadata = json!({});
+        if let Some(token) = &self.continue_token {
+            metadata["continue"] = json!(token);
+        }
+        let mut out = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": metadata,
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code.as_u16(),
+        });
+        if let Some(details) = &self.details {
+            out["details"] = json!(details);
+        }
+        out
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.code.as_u16(), self.reason, self.message)
+    }
+}
+
+impl std::error::Error for Status {}
+
+/// What is wrong with one field, in the words of Kubernetes' field errors.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FieldError {
+    kind: FieldErrorKind,
+    field: String,
+    value: Option<Value>,
+    detail: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FieldErrorKind {
+    Required,
+    Invalid,
+    Forbidden,
+    NotSupported,
+    TooLong,
+}
+
+impl FieldError {
+    pub(crate) fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::of(FieldErrorKind::Required, field, None, detail)
+    }
+
+    pub(crate) fn invalid(
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::of(FieldErrorKind::Invalid, field, Some(value.into()), detail)
+    }
+
+    pub(crate) fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::of(FieldErrorKind::Forbidden, field, None, detail)
+    }
+
+    pub(crate) fn not_supported(
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        supported: &[&str],
+    ) -> Self {
+        let quoted: Vec<_> = supported.iter().map(|s| format!("{s:?}")).collect();
+        let detail = format!("supported values: {}", quoted.join(", "));
+        Self::of(FieldErrorKind::NotSupported, field, Some(value.into()), detail)
+    }
+
+    pub(crate) fn too_long(field: impl Into<String>, bytes_max: usize) -> Self {
+        let detail = format!("may not be more than {bytes_max} bytes");
+        Self::of(FieldErrorKind::TooLong, field, None, detail)
+    }
+
+    fn of(
+        kind: FieldErrorKind,
+        field: impl Into<String>,
+        value: Option<Value>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self { kind, field: field.into(), value, detail: detail.into() }
+    }
+
+    /// Everything but the field: the `message` of a cause.
+    fn body(&self) -> String {
+        let title = match self.kind {
+            FieldErrorKind::Required => "Required value",
+            FieldErrorKind::Invalid => "Invalid value",
+            FieldErrorKind::Forbidden => "Forbidden",
+            FieldErrorKind::NotSupported => "Unsupported value",
+            FieldErrorKind::TooLong => "Too long",
+        };
+        let mut out = title.to_owned();
+        if let Some(value) = &self.value {
+            out.push_str(": ");
+            out.push_str(&value.to_string());
+        }
+        if !self.detail.is_empty() {
+            out.push_str(": ");
+            out.push_str(&self.detail);
+        }
+        out
+    }
+
+    fn cause(&self) -> Cause {
+        let reason = match self.kind {
+            FieldErrorKind::Required => "FieldValueRequired",
+            FieldErrorKind::Invalid => "FieldValueInvalid",
+            FieldErrorKind::Forbidden => "FieldValueForbidden",
+            FieldErrorKind::NotSupported => "FieldValueNotSupported",
+            FieldErrorKind::TooLong => "FieldValueTooLong",
+        };
+        Cause { reason: reason.to_owned(), message: self.body(), field: self.field.clone() }
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.body())
+    }
+}
