@@ -1,0 +1,73 @@
+//! A limit on everything that a client can make grow. Each is a constant with its reason; the ones
+//! that a test wants small are also options of [`Builder`](crate::Builder).
+
+use std::time::Duration;
+
+/// The largest request body: what kube-apiserver accepts, twice etcd's limit on a value.
+pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// The largest object that is stored: etcd's default limit on a request.
+pub const OBJECT_BYTES_MAX: usize = 1536 * 1024;
+
+/// The longest path and query. A label selector with some hundred names fits; the longest that
+/// Go's server would read is its whole header limit.
+pub const URI_BYTES_MAX: usize = 64 * 1024;
+
+/// The longest label or field selector: some thousand terms, matched against every object.
+pub const SELECTOR_BYTES_MAX: usize = 32 * 1024;
+
+/// The longest continue token: a namespace and a name, quoted and in base64.
+pub const CONTINUE_BYTES_MAX: usize = 4 * 1024;
+
+/// The largest `Accept` header: browsers send some hundred bytes, kubectl too.
+pub const ACCEPT_BYTES_MAX: usize = 4 * 1024;
+
+/// All headers of one HTTP/1 request: Go's default is 1 MiB; no client that we know needs 64 KiB.
+pub const HEADER_BYTES_MAX: usize = 64 * 1024;
+
+/// How deep JSON in a request may nest: the recursion limit of `serde_json`, which keeps a body of
+/// brackets from using up the stack. Kubernetes' own objects stay under 40.
+pub const JSON_DEPTH_MAX: usize = 128;
+
+/// Operations in one JSON patch: kube-apiserver's limit.
+pub const JSON_PATCH_OPERATIONS_MAX: usize = 10_000;
+
+/// Objects on one page of a list, however large the `limit`: the page is collected under a lock.
+pub const PAGE_ITEMS_MAX: usize = 1_000_000;
+
+/// Watches open at once. Each costs about 2 KB; ten thousand is what a large cluster has.
+pub const WATCHES_MAX: usize = 10_000;
+
+/// Connections open at once, one for each watch of an HTTP/1 client and then some.
+pub const CONNECTIONS_MAX: usize = 12_000;
+
+/// Events that may be written between two reads of a watcher before it is cut off. A watcher costs
+/// no memory while it lags (it is a position in the history), so this is about honesty: a client
+/// that does not read learns of it as it would from a real server.
+pub const WATCH_LAG_MAX: usize = 100_000;
+
+/// Superseded states kept for watches and paged lists, whatever the window says.
+pub const HISTORY_BYTES_MAX: usize = 1024 * 1024 * 1024;
+
+/// How long superseded states are kept: etcd's compaction interval under kube-apiserver.
+pub const HISTORY_WINDOW: Duration = Duration::from_secs(5 * 60);
+
+/// Time between bookmarks on a quiet watch: about kube-apiserver's.
+pub const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The longest watch when the client does not say: kube-apiserver ends them after 30 to 60 minutes.
+pub const WATCH_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// How long a list waits for a version that does not exist yet: kube-apiserver's watch cache waits
+/// three seconds before it answers 504.
+pub const FRESH_WAIT: Duration = Duration::from_secs(3);
+
+/// Responses from this size on are compressed for clients that ask: kube-apiserver's threshold,
+/// below which the time costs more than the bytes.
+pub const GZIP_BYTES_MIN: usize = 128 * 1024;
+
+/// Requests, and deliveries to watches, that the record keeps; older ones are forgotten.
+pub const RECORD_MAX: usize = 100_000;
+
+/// Tries of one read-modify-write without a resourceVersion before it gives up with a 409.
+pub const WRITE_RETRIES_MAX: usize = 32;

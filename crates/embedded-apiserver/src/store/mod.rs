@@ -1,0 +1,342 @@
+//! Storage: one global resourceVersion, the history of every key, and an order of events.
+//!
+//! # Architecture invariants
+//! - No I/O, no await: a lock is held for as long as it takes to push to a few collections. Objects
+//!   are parsed and encoded outside of it ([`Draft`]).
+//! - Every write gets the next version. Within a table, versions of events strictly increase.
+//! - A reader at version `v` with `compacted <= v <= revision` sees exactly the writes up to `v`.
+//! - Nobody but the store keeps a queue of events: a watcher is a position ([`Store::events_after`]).
+
+mod key;
+mod revision;
+mod table;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+pub use key::Key;
+pub use revision::EventType;
+pub(crate) use revision::{Draft, EVENT_CLOSING, Revision};
+use table::Table;
+pub(crate) use table::{Event, Page, PageRequest};
+
+/// The objects of a server, with their history.
+#[derive(Debug)]
+pub struct Store {
+    state: RwLock<State>,
+    /// The newest version, for those who wait for one.
+    revision: watch::Sender<u64>,
+    window: Duration,
+    history_bytes_max: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    revision: u64,
+    /// Reads before this version are gone.
+    compacted: u64,
+    tables: BTreeMap<Arc<str>, Table>,
+    /// Bytes of superseded states.
+    history_bytes: usize,
+    /// Versions and when they were the newest, sparse: for compaction by age.
+    marks: VecDeque<(Instant, u64)>,
+}
+
+/// What a write expects to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    Absent,
+    Version(u64),
+}
+
+/// A write found something else than it expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stale;
+
+/// Why a version cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// It has been compacted; the oldest that can be read is given.
+    Expired { oldest: u64 },
+    /// It does not exist yet; the newest is given.
+    Future { newest: u64 },
+    /// The resource has been removed.
+    Gone,
+}
+
+/// The events that a watcher has not seen yet, or the first of them.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) events: Vec<Event>,
+    /// All changes up to this version have been seen once `events` are.
+    pub(crate) seen: u64,
+    /// How many more there are.
+    pub(crate) remaining: usize,
+}
+
+/// A watcher's hold on a table.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    pub(crate) changed: watch::Receiver<u64>,
+    incarnation: u64,
+}
+
+/// All objects at one version, to go back to. Cheap: it shares what the store holds.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    revision: u64,
+    tables: BTreeMap<Arc<str>, Vec<Arc<Revision>>>,
+}
+
+impl Snapshot {
+    /// The version at which it was taken.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// How many objects it holds.
+    pub fn len(&self) -> usize {
+        self.tables.values().map(Vec::len).sum()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Store {
+    pub(crate) fn new(window: Duration, history_bytes_max: usize) -> Self {
+        let state = State {
+            revision: 1,
+            compacted: 0,
+            tables: BTreeMap::new(),
+            history_bytes: 0,
+            marks: VecDeque::new(),
+        };
+        Self {
+            state: RwLock::new(state),
+            revision: watch::Sender::new(1),
+            window,
+            history_bytes_max,
+        }
+    }
+
+    /// The newest version.
+    pub fn revision(&self) -> u64 {
+        self.state.read().revision
+    }
+
+    /// The oldest version that can still be read.
+    pub fn compacted_revision(&self) -> u64 {
+        self.state.read().compacted
+    }
+
+    /// Forgets superseded states: versions before `version` can no longer be read or watched from.
+    /// A version beyond the newest means the newest; one already forgotten changes nothing.
+    pub fn compact(&self, version: u64) {
+        let mut state = self.state.write();
+        let version = version.min(state.revision);
+        state.compact(version);
+    }
+
+    /// All objects as they are now.
+    pub fn snapshot(&self) -> Snapshot {
+        let state = self.state.read();
+        let tables = state
+            .tables
+            .iter()
+            .map(|(name, table)| (Arc::clone(name), table.live().cloned().collect()));
+        Snapshot { revision: state.revision, tables: tables.collect() }
+    }
+
+    /// Goes back to a snapshot, and to its version, as a restore of etcd from a backup does. Running
+    /// watches are not told: the server decides whether to end them.
+    pub(crate) fn restore(&self, snapshot: &Snapshot) {
+        let mut state = self.state.write();
+        for (name, table) in &mut state.tables {
+            table.restore(snapshot.tables.get(name).map_or(&[][..], Vec::as_slice));
+        }
+        state.revision = snapshot.revision;
+        state.compacted = snapshot.revision;
+        state.history_bytes = 0;
+        state.marks.clear();
+        self.revision.send_replace(snapshot.revision);
+    }
+
+    /// Begins to keep objects under `name`, if it does not already.
+    pub(crate) fn open_table(&self, name: &Arc<str>) {
+        let mut state = self.state.write();
+        let table = state.tables.entry(Arc::clone(name)).or_insert_with(Table::new);
+        if std::mem::replace(&mut table.closed, false) {
+            table.incarnation += 1;
+        }
+    }
+
+    /// Ends a table, whose objects have been deleted. Its watchers see that, and then
+    /// [`Unreadable::Gone`].
+    pub(crate) fn close_table(&self, name: &str) {
+        let mut state = self.state.write();
+        let revision = state.revision;
+        if let Some(table) = state.tables.get_mut(name) {
+            table.closed = true;
+            table.notify(revision);
+        }
+    }
+
+    /// Tells when a table changes. None if there is no such table.
+    pub(crate) fn subscribe(&self, table: &str) -> Option<Subscription> {
+        let state = self.state.read();
+        let table = state.tables.get(table).filter(|table| !table.closed)?;
+        Some(Subscription { changed: table.subscribe(), incarnation: table.incarnation })
+    }
+
+    /// Tells when anything changes.
+    pub(crate) fn subscribe_revision(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    pub(crate) fn get(&self, table: &str, key: &Key) -> Option<Arc<Revision>> {
+        self.state.read().tables.get(table)?.get(key).cloned()
+    }
+
+    /// Every state of a key that is still remembered, oldest first.
+    pub(crate) fn history(&self, table: &str, key: &Key) -> Vec<Arc<Revision>> {
+        let state = self.state.read();
+        state.tables.get(table).map(|table| table.history(key).to_vec()).unwrap_or_default()
+    }
+
+    /// How many objects a table holds, in a namespace or in all.
+    pub(crate) fn count(&self, table: &str, namespace: Option<&str>) -> usize {
+        self.state.read().tables.get(table).map_or(0, |table| table.count(namespace))
+    }
+
+    /// Whether any object lives in a namespace.
+    pub(crate) fn namespace_is_empty(&self, namespace: &str) -> bool {
+        self.state.read().tables.values().all(|table| table.count(Some(namespace)) == 0)
+    }
+
+    /// One page of a table, at `at` or, without it, at the newest version.
+    pub(crate) fn list(
+        &self,
+        table: &str,
+        at: Option<u64>,
+        request: &PageRequest<'_>,
+    ) -> Result<Page, Unreadable> {
+        let state = self.state.read();
+        let version = at.unwrap_or(state.revision);
+        if version < state.compacted {
+            return Err(Unreadable::Expired { oldest: state.compacted });
+        }
+        if version > state.revision {
+            return Err(Unreadable::Future { newest: state.revision });
+        }
+        let table = state.tables.get(table).filter(|t| !t.closed).ok_or(Unreadable::Gone)?;
+        Ok(table.page(version, version == state.revision, request))
+    }
+
+    /// The events after a version, at most `max` of them.
+    pub(crate) fn events_after(
+        &self,
+        table: &str,
+        subscription: &Subscription,
+        after: u64,
+        max: usize,
+    ) -> Result<Batch, Unreadable> {
+        let state = self.state.read();
+        if after < state.compacted {
+            return Err(Unreadable::Expired { oldest: state.compacted });
+        }
+        let table = state.tables.get(table).ok_or(Unreadable::Gone)?;
+        if table.incarnation != subscription.incarnation {
+            return Err(Unreadable::Gone);
+        }
+        let (events, remaining) = table.events_after(after, max);
+        if events.is_empty() && table.closed {
+            return Err(Unreadable::Gone);
+        }
+        let last = events.last().map(|event| event.revision.version());
+        // A version from the future (or from before a restore) stays the watcher's position.
+        let seen = if remaining > 0 { last.unwrap_or(after) } else { state.revision.max(after) };
+        Ok(Batch { events, seen, remaining })
+    }
+
+    /// Stores an object under the next version.
+    pub(crate) fn put(
+        &self,
+        table: &Arc<str>,
+        expected: Expected,
+        draft: Draft,
+    ) -> Result<Arc<Revision>, Stale> {
+        let mut state = self.state.write();
+        let version = state.revision + 1;
+        let entry = state.tables.get_mut(table).filter(|table| !table.closed).ok_or(Stale)?;
+        entry.expect(&draft.key, expected)?;
+        let (revision, superseded) = entry.put(draft, version);
+        self.committed(&mut state, table, version, superseded);
+        Ok(revision)
+    }
+
+    /// Removes an object. The answer is its last state under the version of the deletion, made from
+    /// `last` if it changed as it was deleted.
+    pub(crate) fn delete(
+        &self,
+        table: &Arc<str>,
+        key: &Key,
+        expected: u64,
+        last: Option<Draft>,
+    ) -> Result<Arc<Revision>, Stale> {
+        let mut state = self.state.write();
+        let version = state.revision + 1;
+        let entry = state.tables.get_mut(table).ok_or(Stale)?;
+        entry.expect(key, Expected::Version(expected))?;
+        let (revision, superseded) = entry.delete(key, version, last).ok_or(Stale)?;
+        self.committed(&mut state, table, version, superseded);
+        Ok(revision)
+    }
+
+    fn committed(&self, state: &mut State, table: &str, version: u64, superseded: usize) {
+        state.revision = version;
+        state.history_bytes += superseded;
+        state.expire(self.window, self.history_bytes_max);
+        if let Some(table) = state.tables.get(table) {
+            table.notify(version);
+        }
+        self.revision.send_replace(version);
+    }
+}
+
+impl State {
+    /// Forgets what is older than the window, and the older half when there is too much of it.
+    fn expire(&mut self, window: Duration, history_bytes_max: usize) {
+        let now = Instant::now();
+        let spacing = window / 16;
+        if self.marks.back().is_none_or(|(at, _)| now.duration_since(*at) >= spacing) {
+            self.marks.push_back((now, self.revision));
+        }
+        while let Some((at, version)) = self.marks.front().copied()
+            && now.duration_since(at) > window
+        {
+            self.marks.pop_front();
+            self.compact(version);
+        }
+        if self.history_bytes > history_bytes_max {
+            self.compact(self.compacted.midpoint(self.revision));
+        }
+    }
+
+    fn compact(&mut self, version: u64) {
+        if version <= self.compacted {
+            return;
+        }
+        self.compacted = version;
+        for table in self.tables.values_mut() {
+            self.history_bytes = self.history_bytes.saturating_sub(table.compact(version));
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! One state of one object, encoded once and shared by every reader.
+//!
+//! A revision is kept as the line that most watchers receive,
+//! `{"type":"ADDED","object":{"apiVersion":…,"kind":…,"metadata":{…},…}}\n`, with the offsets of its
+//! parts: the object, its metadata, its resourceVersion. Lists, gets, watches and metadata-only
+//! readers all take slices of the same bytes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::key::Key;
+use crate::kinds::Resource;
+
+/// Labels, sorted by key.
+pub(crate) type Labels = Arc<[(Box<str>, Box<str>)]>;
+
+/// What happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EventType {
+    /// It began to exist, or entered the watcher's selector.
+    Added,
+    /// It changed.
+    Modified,
+    /// It ceased to exist, or left the watcher's selector.
+    Deleted,
+    /// Nothing happened up to this version.
+    Bookmark,
+    /// The watch failed; the object is a `Status`.
+    Error,
+}
+
+impl EventType {
+    /// As it is written in a watch event.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+            Self::Bookmark => "BOOKMARK",
+            Self::Error => "ERROR",
+        }
+    }
+
+    /// The start of the event's line, up to the object.
+    pub(crate) fn opening(self) -> &'static [u8] {
+        match self {
+            Self::Added => br#"{"type":"ADDED","object":"#,
+            Self::Modified => br#"{"type":"MODIFIED","object":"#,
+            Self::Deleted => br#"{"type":"DELETED","object":"#,
+            Self::Bookmark => br#"{"type":"BOOKMARK","object":"#,
+            Self::Error => br#"{"type":"ERROR","object":"#,
+        }
+    }
+}
+
+/// The end of an event's line, after the object.
+pub(crate) const EVENT_CLOSING: &[u8] = b"}\n";
+
+/// One state of one object. Immutable.
+#[derive(Debug)]
+pub(crate) struct Revision {
+    version: u64,
+    event_type: EventType,
+    key: Arc<Key>,
+    line: Bytes,
+    /// How long the version is in `line`; `layout` counts without it.
+    digits: u8,
+    layout: Layout,
+    labels: Labels,
+    fields: Arc<[Box<str>]>,
+}
+
+/// Offsets within the object's JSON as a draft has it, with nothing for a resourceVersion.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    /// Where `apiVersion` and `kind`, which a list's items do without, end.
+    head: u32,
+    metadata_end: u32,
+    /// Where the digits of the resourceVersion begin.
+    version_at: u32,
+}
+
+const METADATA_NAME: &[u8] = br#""metadata":"#;
+
+/// An object that is ready to be stored but for its resourceVersion, which the store assigns.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) key: Key,
+    json: Vec<u8>,
+    layout: Layout,
+    labels: Labels,
+    fields: Arc<[Box<str>]>,
+}
+
+impl Draft {
+    /// Encodes an object of `resource`. Its metadata is an object (`validate::shape` saw to it); its
+    /// apiVersion and kind are the resource's, whatever it says.
+    pub(crate) fn encode(resource: &Resource, object: &Map<String, Value>) -> Self {
+        let mut json = Vec::with_capacity(4096);
+        json.extend_from_slice(&resource.head());
+        let head = json.len() as u32;
+        json.extend_from_slice(METADATA_NAME);
+        let empty = Map::new();
+        let metadata = object.get("metadata").and_then(Value::as_object).unwrap_or(&empty);
+        json.push(b'{');
+        for (name, value) in metadata.iter().filter(|(name, _)| *name != "resourceVersion") {
+            write_member(&mut json, name, value);
+            json.push(b',');
+        }
+        json.extend_from_slice(br#""resourceVersion":""#);
+        let version_at = json.len() as u32;
+        json.extend_from_slice(br#""}"#);
+        let metadata_end = json.len() as u32;
+        for (name, value) in object {
+            if !matches!(name.as_str(), "apiVersion" | "kind" | "metadata") {
+                json.push(b',');
+                write_member(&mut json, name, value);
+            }
+        }
+        json.push(b'}');
+        let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
+        Self {
+            key: Key::new(text("namespace"), text("name")),
+            layout: Layout { head, metadata_end, version_at },
+            labels: labels_of(metadata),
+            fields: resource
+                .selectable
+                .iter()
+                .map(|field| resource.selected_text(object, field).into())
+                .collect(),
+            json,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.json.len()
+    }
+
+    /// The object as it would be stored, but for its resourceVersion: what a dry run answers.
+    pub(crate) fn preview(&self, version: &str) -> Bytes {
+        let mut out = Vec::with_capacity(self.json.len() + version.len());
+        splice(&mut out, &self.json, self.hole(), version);
+        out.into()
+    }
+
+    /// Whether storing it would change nothing but the version.
+    pub(crate) fn is_same_as(&self, current: &Revision) -> bool {
+        let object = &current.line[current.object_range()];
+        let at = self.layout.version_at as usize;
+        let after = at + usize::from(current.digits);
+        object.len() == self.json.len() + usize::from(current.digits)
+            && object[..at] == self.json[..at]
+            && object[after..] == self.json[at..]
+    }
+
+    fn hole(&self) -> Range<usize> {
+        let at = self.layout.version_at as usize;
+        at..at
+    }
+
+    /// Gives the draft its version.
+    pub(crate) fn seal(self, key: Arc<Key>, event_type: EventType, version: u64) -> Revision {
+        let (line, digits) = event_line(&self.json, self.hole(), event_type, version);
+        let Self { layout, labels, fields, .. } = self;
+        Revision { version, event_type, key, line, digits, layout, labels, fields }
+    }
+}
+
+impl Revision {
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub(crate) fn event_type(&self) -> EventType {
+        self.event_type
+    }
+
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.event_type == EventType::Deleted
+    }
+
+    pub(crate) fn key(&self) -> &Arc<Key> {
+        &self.key
+    }
+
+    pub(crate) fn labels(&self) -> &[(Box<str>, Box<str>)] {
+        &self.labels
+    }
+
+    /// The values of `Resource::selectable`, in its order.
+    pub(crate) fn fields(&self) -> &[Box<str>] {
+        &self.fields
+    }
+
+    /// The whole event as this change is seen by a watcher without a selector.
+    pub(crate) fn line(&self) -> &Bytes {
+        &self.line
+    }
+
+    /// The object's JSON.
+    pub(crate) fn object(&self) -> Bytes {
+        self.line.slice(self.object_range())
+    }
+
+    /// What follows apiVersion and kind: `"metadata":{…},…}`.
+    pub(crate) fn tail(&self) -> Bytes {
+        let object = self.object_range();
+        self.line.slice(object.start + self.layout.head as usize..object.end)
+    }
+
+    /// `metadata`'s JSON.
+    pub(crate) fn metadata(&self) -> Bytes {
+        let start = self.object_range().start;
+        let from = start + self.layout.head as usize + METADATA_NAME.len();
+        let to = start + self.layout.metadata_end as usize + usize::from(self.digits);
+        self.line.slice(from..to)
+    }
+
+    /// The object as a tree, to be changed.
+    pub(crate) fn to_map(&self) -> Map<String, Value> {
+        serde_json::from_slice(&self.line[self.object_range()])
+            .expect("what the store holds was encoded by it")
+    }
+
+    /// The same state under another version: how a deletion, or the leaving of a selector, shows the
+    /// last state that was seen.
+    pub(crate) fn at_version(&self, event_type: EventType, version: u64) -> Self {
+        let object = &self.line[self.object_range()];
+        let start = self.layout.version_at as usize;
+        let hole = start..start + usize::from(self.digits);
+        let (line, digits) = event_line(object, hole, event_type, version);
+        Self {
+            version,
+            event_type,
+            key: Arc::clone(&self.key),
+            line,
+            digits,
+            layout: self.layout,
+            labels: Arc::clone(&self.labels),
+            fields: Arc::clone(&self.fields),
+        }
+    }
+
+    fn object_range(&self) -> Range<usize> {
+        self.event_type.opening().len()..self.line.len() - EVENT_CLOSING.len()
+    }
+}
+
+/// The line of an event with `version` in the hole, and how many digits that took.
+fn event_line(json: &[u8], hole: Range<usize>, event_type: EventType, version: u64) -> (Bytes, u8) {
+    let digits = version.to_string();
+    let opening = event_type.opening();
+    let len = opening.len() + json.len() - hole.len() + digits.len() + EVENT_CLOSING.len();
+    let mut line = Vec::with_capacity(len);
+    line.extend_from_slice(opening);
+    splice(&mut line, json, hole, &digits);
+    line.extend_from_slice(EVENT_CLOSING);
+    debug_assert_eq!(line.len(), len, "allocated exactly: the bytes are kept for long");
+    (line.into(), digits.len() as u8)
+}
+
+fn splice(out: &mut Vec<u8>, json: &[u8], hole: Range<usize>, filling: &str) {
+    out.extend_from_slice(&json[..hole.start]);
+    out.extend_from_slice(filling.as_bytes());
+    out.extend_from_slice(&json[hole.end..]);
+}
+
+fn write_member(json: &mut Vec<u8>, name: &str, value: &Value) {
+    serde_json::to_writer(&mut *json, name).expect("a string is written to memory");
+    json.push(b':');
+    serde_json::to_writer(json, value).expect("a tree is written to memory");
+}
+
+fn labels_of(metadata: &Map<String, Value>) -> Labels {
+    let Some(labels) = metadata.get("labels").and_then(Value::as_object) else {
+        return Arc::from([]);
+    };
+    let mut labels: Vec<(Box<str>, Box<str>)> = labels
+        .iter()
+        .map(|(k, v)| (k.as_str().into(), v.as_str().unwrap_or_default().into()))
+        .collect();
+    labels.sort_unstable();
+    labels.into()
+}

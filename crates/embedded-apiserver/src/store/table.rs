@@ -1,0 +1,274 @@
+//! The objects of one resource: every key with its states, and the order of events.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::key::Key;
+use super::revision::{Draft, EventType, Revision};
+use super::{Expected, Stale};
+
+/// One change: the state that it made and the one that it replaced.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    pub(crate) revision: Arc<Revision>,
+    pub(crate) previous: Option<Arc<Revision>>,
+}
+
+/// What a page of a list should hold.
+pub(crate) struct PageRequest<'a> {
+    /// None for all namespaces.
+    pub(crate) namespace: Option<&'a str>,
+    /// The first key that may be on the page.
+    pub(crate) start: Option<&'a Key>,
+    /// 0 for no limit.
+    pub(crate) limit: usize,
+    /// None if everything matches.
+    pub(crate) matches: Option<&'a dyn Fn(&Revision) -> bool>,
+}
+
+/// A page of a list.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) version: u64,
+    pub(crate) items: Vec<Arc<Revision>>,
+    /// Whether there are more keys after the last item.
+    pub(crate) more: bool,
+    /// How many objects the whole list has at this version; known on its first page only, from
+    /// where the continue token carries it on.
+    pub(crate) total: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct Table {
+    /// The states of each key, oldest first, the last of which may be a deletion.
+    keys: BTreeMap<Arc<Key>, Vec<Arc<Revision>>>,
+    events: VecDeque<Event>,
+    /// Live objects by namespace.
+    counts: HashMap<Box<str>, usize>,
+    live: usize,
+    changed: watch::Sender<u64>,
+    /// The resource has been removed. Its last events can still be read.
+    pub(super) closed: bool,
+    /// How often it has been opened: a watcher of an earlier time does not see a later one's events.
+    pub(super) incarnation: u64,
+}
+
+impl Table {
+    pub(super) fn new() -> Self {
+        Self {
+            keys: BTreeMap::new(),
+            events: VecDeque::new(),
+            counts: HashMap::new(),
+            live: 0,
+            changed: watch::Sender::new(0),
+            closed: false,
+            incarnation: 0,
+        }
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    pub(super) fn notify(&self, version: u64) {
+        self.changed.send_replace(version);
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<&Arc<Revision>> {
+        self.history(key).last().filter(|revision| !revision.is_deleted())
+    }
+
+    pub(super) fn history(&self, key: &Key) -> &[Arc<Revision>] {
+        self.keys.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn live(&self) -> impl Iterator<Item = &Arc<Revision>> {
+        self.keys.values().filter_map(|states| states.last()).filter(|last| !last.is_deleted())
+    }
+
+    pub(super) fn count(&self, namespace: Option<&str>) -> usize {
+        match namespace {
+            None => self.live,
+            Some(namespace) => self.counts.get(namespace).copied().unwrap_or(0),
+        }
+    }
+
+    pub(super) fn expect(&self, key: &Key, expected: Expected) -> Result<(), Stale> {
+        let found = self.get(key).map(|revision| revision.version());
+        match (expected, found) {
+            (Expected::Absent, None) => Ok(()),
+            (Expected::Version(expected), Some(found)) if expected == found => Ok(()),
+            _ => Err(Stale),
+        }
+    }
+
+    /// The new state, and the bytes of the one that it supersedes.
+    pub(super) fn put(&mut self, draft: Draft, version: u64) -> (Arc<Revision>, usize) {
+        let previous = self.get(&draft.key).cloned();
+        let known = self.keys.get_key_value(&draft.key).map(|(key, _)| Arc::clone(key));
+        let key = known.unwrap_or_else(|| Arc::new(draft.key.clone()));
+        let event_type = match previous {
+            Some(_) => EventType::Modified,
+            None => {
+                self.grow(&key);
+                EventType::Added
+            }
+        };
+        let revision = Arc::new(draft.seal(Arc::clone(&key), event_type, version));
+        let superseded = previous.as_ref().map_or(0, |previous| previous.line().len());
+        self.push(key, Arc::clone(&revision), previous);
+        (revision, superseded)
+    }
+
+    /// The state at deletion and the bytes of what became history, or None if there is no object.
+    pub(super) fn delete(
+        &mut self,
+        key: &Key,
+        version: u64,
+        last: Option<Draft>,
+    ) -> Option<(Arc<Revision>, usize)> {
+        let previous = self.get(key).cloned()?;
+        let key = Arc::clone(previous.key());
+        let revision = Arc::new(match last {
+            Some(draft) => draft.seal(Arc::clone(&key), EventType::Deleted, version),
+            None => previous.at_version(EventType::Deleted, version),
+        });
+        self.shrink(&key);
+        let superseded = previous.line().len() + revision.line().len();
+        self.push(key, Arc::clone(&revision), Some(previous));
+        Some((revision, superseded))
+    }
+
+    fn push(&mut self, key: Arc<Key>, revision: Arc<Revision>, previous: Option<Arc<Revision>>) {
+        debug_assert!(
+            self.events.back().is_none_or(|last| last.revision.version() < revision.version()),
+            "versions of events increase"
+        );
+        // Most objects have one state: room for one, where a plain push would make it for four.
+        self.keys.entry(key).or_insert_with(|| Vec::with_capacity(1)).push(Arc::clone(&revision));
+        self.events.push_back(Event { revision, previous });
+    }
+
+    fn grow(&mut self, key: &Key) {
+        self.live += 1;
+        match self.counts.get_mut(key.namespace()) {
+            Some(count) => *count += 1,
+            None => drop(self.counts.insert(key.namespace().into(), 1)),
+        }
+    }
+
+    fn shrink(&mut self, key: &Key) {
+        self.live -= 1;
+        if let Some(count) = self.counts.get_mut(key.namespace()) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(key.namespace());
+            }
+        }
+    }
+
+    pub(super) fn page(&self, version: u64, newest: bool, request: &PageRequest<'_>) -> Page {
+        let mut items = Vec::new();
+        let mut more = false;
+        for states in self.range(request).map(|(_, states)| states) {
+            let Some(revision) = state_at(states, version) else { continue };
+            if request.matches.is_some_and(|matches| !matches(revision)) {
+                continue;
+            }
+            if request.limit > 0 && items.len() == request.limit {
+                more = true;
+                break;
+            }
+            items.push(Arc::clone(revision));
+        }
+        let total = match (request.start, request.matches) {
+            (None, None) if newest => Some(self.count(request.namespace)),
+            // The past keeps no counts; the first page of a list there counts for all its pages.
+            (None, None) if more => {
+                let states = self.range(request).map(|(_, states)| states);
+                Some(states.filter(|states| state_at(states, version).is_some()).count())
+            }
+            _ => None,
+        };
+        Page { version, items, more, total }
+    }
+
+    fn range(
+        &self,
+        request: &PageRequest<'_>,
+    ) -> impl Iterator<Item = (&Arc<Key>, &Vec<Arc<Revision>>)> {
+        let namespace_start = request.namespace.map(|namespace| Key::new(namespace, ""));
+        // Names of namespaces contain no NUL, so that this is the first key of any later namespace.
+        let end = request.namespace.map(|namespace| Key::new(format!("{namespace}\0"), ""));
+        let start = match (request.start, &namespace_start) {
+            (Some(start), Some(first)) => Some(start.max(first)),
+            (start, first) => start.or(first.as_ref()),
+        };
+        // A start beyond the namespace's end (a continue token of another list) is an empty range,
+        // and `BTreeMap::range` panics on those.
+        let start = match (&end, start) {
+            (Some(end), Some(start)) if start > end => Some(end),
+            _ => start,
+        };
+        let bounds = (
+            start.map_or(Bound::Unbounded, Bound::Included),
+            end.as_ref().map_or(Bound::Unbounded, Bound::Excluded),
+        );
+        self.keys.range::<Key, _>(bounds)
+    }
+
+    /// At most `max` events after a version, and how many there are beyond them.
+    pub(super) fn events_after(&self, after: u64, max: usize) -> (Vec<Event>, usize) {
+        let first = self.events.partition_point(|event| event.revision.version() <= after);
+        let last = self.events.len().min(first + max);
+        (self.events.range(first..last).cloned().collect(), self.events.len() - last)
+    }
+
+    /// Forgets events up to `version` and the states that no reader from then on can see. Returns
+    /// how many bytes that were.
+    pub(super) fn compact(&mut self, version: u64) -> usize {
+        let mut freed = 0;
+        while let Some(event) = self.events.front()
+            && event.revision.version() <= version
+        {
+            let key = Arc::clone(event.revision.key());
+            self.events.pop_front();
+            let Some(states) = self.keys.get_mut(&key) else { continue };
+            let seen = states.partition_point(|state| state.version() <= version);
+            // The last of those seen is still in force, unless it is a deletion.
+            let keep_from = match seen.checked_sub(1).map(|last| &states[last]) {
+                Some(last) if !last.is_deleted() => seen - 1,
+                _ => seen,
+            };
+            freed += states.drain(..keep_from).map(|state| state.line().len()).sum::<usize>();
+            if states.is_empty() {
+                self.keys.remove(&key);
+            }
+        }
+        freed
+    }
+
+    /// Replaces everything by the states of a snapshot, without events.
+    pub(super) fn restore(&mut self, states: &[Arc<Revision>]) {
+        let (changed, closed, incarnation) = (self.changed.clone(), self.closed, self.incarnation);
+        *self = Self { changed, closed, incarnation, ..Self::new() };
+        for state in states {
+            self.grow(state.key());
+            self.keys.insert(Arc::clone(state.key()), vec![Arc::clone(state)]);
+        }
+    }
+}
+
+/// The state that was in force at a version.
+fn state_at(states: &[Arc<Revision>], version: u64) -> Option<&Arc<Revision>> {
+    // Nearly always the last one: lists are at the newest version.
+    let newest = states.last().filter(|state| state.version() <= version);
+    let state = newest.or_else(|| {
+        let after = states.partition_point(|state| state.version() <= version);
+        after.checked_sub(1).map(|at| &states[at])
+    })?;
+    (!state.is_deleted()).then_some(state)
+}
