@@ -9,6 +9,8 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::quote::quoted;
+
 /// A failed request, as the `Status` object that the client receives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Status {
@@ -119,17 +121,6 @@ impl Status {
             .about(what, name)
     }
 
-    /// No such path: the resource itself does not exist (yet).
-    pub(crate) fn no_such_resource() -> Self {
-        let mut status = Self::new(
-            StatusCode::NOT_FOUND,
-            "NotFound",
-            "the server could not find the requested resource",
-        );
-        status.details = Some(Box::default());
-        status
-    }
-
     pub(crate) fn already_exists(what: GroupResource<'_>, name: &str) -> Self {
         let message = format!("{what} {name:?} already exists");
         Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(what, name)
@@ -180,17 +171,33 @@ impl Status {
         status
     }
 
-    pub(crate) fn method_not_allowed(what: GroupResource<'_>, action: &str) -> Self {
-        let message = format!("{action} is not supported on resources of kind {:?}", what.to_string());
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about(what, "")
+    /// The generic words for a code, with the empty `details` that a real server adds to them.
+    fn generic(code: StatusCode) -> Self {
+        let mut status = Self::of_code(code);
+        status.details = Some(Box::default());
+        status
     }
 
-    pub(crate) fn not_acceptable(accepted: &[&str]) -> Self {
-        let message = format!(
-            "only the following media types are accepted: {}",
-            accepted.join(", ")
-        );
-        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    pub(crate) fn method_not_allowed() -> Self {
+        Self::generic(StatusCode::METHOD_NOT_ALLOWED)
+    }
+
+    /// No such path: the resource itself does not exist (yet).
+    pub(crate) fn no_such_resource() -> Self {
+        Self::generic(StatusCode::NOT_FOUND)
+    }
+
+    /// A patch that does not apply.
+    pub(crate) fn unprocessable() -> Self {
+        Self::generic(StatusCode::UNPROCESSABLE_ENTITY)
+    }
+
+    pub(crate) fn not_acceptable(available: &[&str]) -> Self {
+        let message =
+            format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
+        let mut status = Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message);
+        status.details = Some(Box::default());
+        status
     }
 
     pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
@@ -229,9 +236,7 @@ impl Status {
                 "TooManyRequests",
                 "the server has received too many requests and has asked us to try again later",
             ),
-            503 => {
-                ("ServiceUnavailable", "the server is currently unable to handle the request")
-            }
+            503 => ("ServiceUnavailable", "the server is currently unable to handle the request"),
             504 => (
                 "Timeout",
                 "the server was unable to return a response in the time allotted, but may still be \
@@ -278,7 +283,8 @@ impl std::error::Error for Status {}
 pub(crate) struct FieldError {
     kind: FieldErrorKind,
     field: String,
-    value: Option<Value>,
+    /// The offending value, as it is printed.
+    value: Option<String>,
     detail: String,
 }
 
@@ -286,6 +292,7 @@ pub(crate) struct FieldError {
 enum FieldErrorKind {
     Required,
     Invalid,
+    Duplicate,
     Forbidden,
     NotSupported,
     TooLong,
@@ -301,7 +308,20 @@ impl FieldError {
         value: impl Into<Value>,
         detail: impl Into<String>,
     ) -> Self {
-        Self::of(FieldErrorKind::Invalid, field, Some(value.into()), detail)
+        Self::of(FieldErrorKind::Invalid, field, Some(printed(&value.into())), detail)
+    }
+
+    /// For values whose JSON has its fields in an order that a map would lose.
+    pub(crate) fn invalid_json(
+        field: impl Into<String>,
+        json: String,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::of(FieldErrorKind::Invalid, field, Some(json), detail)
+    }
+
+    pub(crate) fn duplicate(field: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self::of(FieldErrorKind::Duplicate, field, Some(printed(&value.into())), "")
     }
 
     pub(crate) fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
@@ -313,20 +333,24 @@ impl FieldError {
         value: impl Into<Value>,
         supported: &[&str],
     ) -> Self {
-        let quoted: Vec<_> = supported.iter().map(|s| format!("{s:?}")).collect();
-        let detail = format!("supported values: {}", quoted.join(", "));
-        Self::of(FieldErrorKind::NotSupported, field, Some(value.into()), detail)
+        let supported: Vec<_> = supported.iter().map(|s| quoted(s)).collect();
+        let detail = match &*supported {
+            [] => String::new(),
+            _ => format!("supported values: {}", supported.join(", ")),
+        };
+        Self::of(FieldErrorKind::NotSupported, field, Some(printed(&value.into())), detail)
     }
 
     pub(crate) fn too_long(field: impl Into<String>, bytes_max: usize) -> Self {
-        let detail = format!("may not be more than {bytes_max} bytes");
+        let plural = if bytes_max == 1 { "" } else { "s" };
+        let detail = format!("may not be more than {bytes_max} byte{plural}");
         Self::of(FieldErrorKind::TooLong, field, None, detail)
     }
 
     fn of(
         kind: FieldErrorKind,
         field: impl Into<String>,
-        value: Option<Value>,
+        value: Option<String>,
         detail: impl Into<String>,
     ) -> Self {
         Self { kind, field: field.into(), value, detail: detail.into() }
@@ -337,6 +361,7 @@ impl FieldError {
         let title = match self.kind {
             FieldErrorKind::Required => "Required value",
             FieldErrorKind::Invalid => "Invalid value",
+            FieldErrorKind::Duplicate => "Duplicate value",
             FieldErrorKind::Forbidden => "Forbidden",
             FieldErrorKind::NotSupported => "Unsupported value",
             FieldErrorKind::TooLong => "Too long",
@@ -344,7 +369,7 @@ impl FieldError {
         let mut out = title.to_owned();
         if let Some(value) = &self.value {
             out.push_str(": ");
-            out.push_str(&value.to_string());
+            out.push_str(value);
         }
         if !self.detail.is_empty() {
             out.push_str(": ");
@@ -357,11 +382,19 @@ impl FieldError {
         let reason = match self.kind {
             FieldErrorKind::Required => "FieldValueRequired",
             FieldErrorKind::Invalid => "FieldValueInvalid",
+            FieldErrorKind::Duplicate => "FieldValueDuplicate",
             FieldErrorKind::Forbidden => "FieldValueForbidden",
             FieldErrorKind::NotSupported => "FieldValueNotSupported",
             FieldErrorKind::TooLong => "FieldValueTooLong",
         };
         Cause { reason: reason.to_owned(), message: self.body(), field: self.field.clone() }
+    }
+}
+
+fn printed(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        other => other.to_string(),
     }
 }
 
