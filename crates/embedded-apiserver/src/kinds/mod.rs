@@ -1,7 +1,15 @@
-//! What the server serves: the built-in resources, and those of CustomResourceDefinitions.
+//! What the server serves: the built-in resources, and those of `CustomResourceDefinition`s.
+
+mod builtin;
+pub(crate) mod crd;
+pub(crate) mod events;
+mod registry;
+mod selectable;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+
+pub(crate) use registry::{Registry, versions};
 
 use crate::status::GroupResource;
 
@@ -10,6 +18,7 @@ pub(crate) type Text = Cow<'static, str>;
 
 /// One resource in one version, such as `apps/v1 deployments`.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools)] // independent facts, not a state
 pub struct Resource {
     pub(crate) group: Text,
     pub(crate) version: Text,
@@ -36,7 +45,7 @@ pub struct Resource {
     pub(crate) table: Arc<str>,
 }
 
-/// `additionalPrinterColumns` of a CustomResourceDefinition.
+/// `additionalPrinterColumns` of a `CustomResourceDefinition`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PrinterColumn {
     pub(crate) name: String,
@@ -74,6 +83,12 @@ impl Resource {
         }
     }
 
+    /// The start of an object's JSON, up to its metadata: `{"apiVersion":"v1","kind":"Pod",`.
+    pub(crate) fn head(&self) -> Vec<u8> {
+        // Groups, versions and kinds have no character that JSON would escape.
+        format!(r#"{{"apiVersion":"{}","kind":"{}","#, self.api_version(), self.kind).into_bytes()
+    }
+
     /// The kind, such as `Pod`.
     pub fn kind(&self) -> &str {
         &self.kind
@@ -82,5 +97,11 @@ impl Resource {
     /// The resource's name in URLs, such as `pods`.
     pub fn plural(&self) -> &str {
         &self.plural
+    }
+
+    /// Whether all its objects can be deleted in one request: not so for namespaces, each of which
+    /// takes everything in it along.
+    pub(crate) fn deletes_collections(&self) -> bool {
+        !(self.group.is_empty() && self.plural == "namespaces")
     }
 }
