@@ -1,0 +1,115 @@
+//! What is asked of any server: whether it is well, and which version it is.
+
+use std::env::consts;
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+const CHECKS: [&str; 2] = ["ping", "storage"];
+
+/// Answers `/version` and the health checks with a content type and a body.
+pub(crate) fn respond(path: &str, query: Option<&str>) -> Option<(&'static str, String)> {
+    let mut segments = path.strip_suffix('/').unwrap_or(path).strip_prefix('/')?.split('/');
+    let endpoint = segments.next()?;
+    let rest = (segments.next(), segments.next());
+    match (endpoint, rest) {
+        ("version", (None, _)) => Some((JSON, version())),
+        ("healthz" | "livez" | "readyz", (None, _)) => {
+            Some((TEXT, health(endpoint, query.unwrap_or_default())))
+        }
+        ("healthz" | "livez" | "readyz", (Some(check), None)) if CHECKS.contains(&check) => {
+            Some((TEXT, "ok".to_owned()))
+        }
+        _ => None,
+    }
+}
+
+fn health(endpoint: &str, query: &str) -> String {
+    let parameters = || form_urlencoded::parse(query.as_bytes());
+    if !parameters().any(|(key, _)| key == "verbose") {
+        return "ok".to_owned();
+    }
+    let mut out = String::new();
+    for check in CHECKS {
+        let excluded = parameters().any(|(key, value)| key == "exclude" && value == check);
+        let outcome = if excluded { "excluded: ok" } else { "ok" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "[+]{check} {outcome}");
+    }
+    let _ = writeln!(out, "{endpoint} check passed");
+    out
+}
+
+/// The version of Kubernetes whose behaviour is served: clients decide by it what they may ask for.
+fn version() -> String {
+    let arch = match consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let os = if consts::OS == "macos" { "darwin" } else { consts::OS };
+    let document = json!({
+        "major": "1",
+        "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": "v1.36.3+embedded",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "rustc",
+        "platform": format!("{os}/{arch}"),
+    });
+    document.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn body(path: &str, query: Option<&str>) -> String {
+        let (content_type, body) = respond(path, query).expect("found");
+        assert_eq!(content_type, TEXT);
+        body
+    }
+
+    #[test]
+    fn a_server_that_answers_is_well() {
+        for path in ["/healthz", "/livez", "/readyz", "/readyz/", "/livez/ping"] {
+            assert_eq!(body(path, None), "ok");
+        }
+        assert_eq!(body("/healthz", Some("timeout=1s")), "ok");
+    }
+
+    #[test]
+    fn the_checks_are_listed_on_request() {
+        assert_eq!(
+            body("/readyz", Some("verbose&exclude=storage")),
+            "[+]ping ok\n[+]storage excluded: ok\nreadyz check passed\n"
+        );
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_behaviour() {
+        let (content_type, body) = respond("/version", None).expect("found");
+        assert_eq!(content_type, JSON);
+        let version: Value = serde_json::from_str(&body).expect("JSON");
+        assert_eq!((&version["major"], &version["minor"]), (&json!("1"), &json!("36")));
+        assert!(version["platform"].as_str().is_some_and(|platform| platform.contains('/')));
+    }
+
+    #[test]
+    fn other_paths_are_not_answered() {
+        for path in ["", "/", "/healthy", "/healthz/nope", "/version/x", "/livez/ping/x", "healthz"]
+        {
+            assert!(respond(path, None).is_none(), "{path}");
+        }
+    }
+}
