@@ -1,0 +1,69 @@
+//! Fields of objects that nobody validated.
+//!
+//! Indexing a [`Value`] gives null for what is not there, so a path needs no care; these say what
+//! a leaf means when it is null or of another type: the zero value, as a decoder would leave it.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::age;
+
+pub(super) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// The text, or `fallback` if there is none or it is empty.
+pub(super) fn text_or<'a>(value: &'a Value, fallback: &'a str) -> &'a str {
+    value.as_str().filter(|text| !text.is_empty()).unwrap_or(fallback)
+}
+
+pub(super) fn int(value: &Value) -> i32 {
+    maybe_int(value).unwrap_or_default()
+}
+
+/// All numbers that are printed are 32 bits wide in the API; sums of them fit 64.
+pub(super) fn maybe_int(value: &Value) -> Option<i32> {
+    value.as_i64().and_then(|number| i32::try_from(number).ok())
+}
+
+pub(super) fn flag(value: &Value) -> bool {
+    value.as_bool().unwrap_or_default()
+}
+
+pub(super) fn items(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+pub(super) fn entries(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    value.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), value))
+}
+
+/// How many entries a map has.
+pub(super) fn size(value: &Value) -> usize {
+    value.as_object().map_or(0, Map::len)
+}
+
+pub(super) fn time(value: &Value) -> Option<Timestamp> {
+    value.as_str().and_then(age::parse)
+}
+
+pub(super) fn name(object: &Value) -> &str {
+    text(&object["metadata"]["name"])
+}
+
+/// The time since the object was created.
+pub(super) fn age(object: &Value, now: Timestamp) -> String {
+    age::since(time(&object["metadata"]["creationTimestamp"]), now)
+}
+
+pub(super) fn is_deleting(object: &Value) -> bool {
+    time(&object["metadata"]["deletionTimestamp"]).is_some()
+}
+
+/// The status of the first condition of a type; empty if there is none.
+pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> &'a str {
+    items(&object["status"]["conditions"])
+        .iter()
+        .find(|condition| text(&condition["type"]) == kind)
+        .map_or("", |condition| text(&condition["status"]))
+}
