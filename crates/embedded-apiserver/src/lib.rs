@@ -1,1 +1,41 @@
-//! x
+//! A Kubernetes API server as a library.
+
+mod access;
+mod body;
+#[cfg(feature = "client")]
+mod client;
+mod clock;
+mod defaults;
+mod direct;
+mod discovery;
+mod gzip;
+mod health;
+mod kinds;
+mod lifecycle;
+pub mod limits;
+mod matcher;
+mod negotiate;
+mod object;
+mod openapi;
+mod print;
+mod quote;
+mod record;
+mod request;
+mod rest;
+pub mod selector;
+mod server;
+mod service;
+mod status;
+mod store;
+mod validate;
+mod view;
+
+pub use access::{Access, Denial, DenialId};
+pub use body::Body;
+pub use direct::LoadError;
+pub use record::{Delivery, RequestRecord};
+pub use request::Verb;
+pub use server::{ApiServer, Builder};
+pub use service::ApiService;
+pub use status::{Cause, Details, Status};
+pub use store::{EventType, Key, Snapshot, Store};

@@ -1,0 +1,169 @@
+//! Who may do what: tokens, and a table of denials that can change while clients run.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use parking_lot::RwLock;
+
+use crate::request::{Target, Verb};
+use crate::status::Status;
+
+/// Tokens and denials. Everything that is not denied is allowed.
+///
+/// ```
+/// # use embedded_apiserver::{ApiServer, Denial, Verb};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let server = ApiServer::start();
+/// let denial = server.access().deny(Denial::verbs([Verb::Watch]).resource("pods"));
+/// // … clients that watch pods now get a 403 …
+/// server.access().allow(denial);
+/// # }
+/// ```
+pub struct Access {
+    tokens: RwLock<HashMap<String, Arc<str>>>,
+    denials: RwLock<Vec<(DenialId, Denial)>>,
+    /// Requests on sockets need a token.
+    required: bool,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Tokens are secrets: their number is all that is shown.
+        f.debug_struct("Access")
+            .field("tokens", &self.tokens.read().len())
+            .field("denials", &*self.denials.read())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is forbidden: a request that fits all that is given here.
+#[derive(Debug, Clone, Default)]
+pub struct Denial {
+    user: Option<String>,
+    verbs: Vec<Verb>,
+    group: Option<String>,
+    resource: Option<String>,
+    namespace: Option<String>,
+}
+
+/// Names a denial, to take it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DenialId(u64);
+
+impl Denial {
+    /// Everything.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Only these verbs.
+    pub fn verbs(verbs: impl IntoIterator<Item = Verb>) -> Self {
+        Self { verbs: verbs.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Only this resource, such as `pods` or `pods/status`.
+    pub fn resource(mut self, resource: impl Into<String>) -> Self {
+        self.resource = Some(resource.into());
+        self
+    }
+
+    /// Only this API group.
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
+    /// Only in this namespace.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Only for this user.
+    pub fn user(mut self, user: impl Into<String>) -> Self {
+        self.user = Some(user.into());
+        self
+    }
+
+    fn applies(&self, user: &str, target: &Target) -> bool {
+        self.user.as_deref().is_none_or(|wanted| wanted == user)
+            && (self.verbs.is_empty() || self.verbs.contains(&target.verb))
+            && self.group.as_deref().is_none_or(|group| group == target.resource.group)
+            && self.resource.as_deref().is_none_or(|resource| resource == target.resource_path())
+            && self.namespace.as_deref().is_none_or(|namespace| namespace == target.namespace())
+    }
+}
+
+/// The user of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct User(pub(crate) Arc<str>);
+
+/// Who clients in process, and the first token, are.
+pub(crate) const ADMIN: &str = "kubernetes-admin";
+
+impl Access {
+    pub(crate) fn new(required: bool) -> Self {
+        Self { tokens: RwLock::default(), denials: RwLock::default(), required }
+    }
+
+    /// Lets whoever shows `token` in as `user`.
+    pub fn add_token(&self, token: impl Into<String>, user: impl Into<Arc<str>>) {
+        self.tokens.write().insert(token.into(), user.into());
+    }
+
+    /// Forgets a token: requests with it get a 401 from now on. Running watches go on, as they do on
+    /// a real server.
+    pub fn revoke_token(&self, token: &str) {
+        self.tokens.write().remove(token);
+    }
+
+    /// Forbids something from now on.
+    pub fn deny(&self, denial: Denial) -> DenialId {
+        let mut denials = self.denials.write();
+        let id = DenialId(denials.last().map_or(1, |(DenialId(last), _)| last + 1));
+        denials.push((id, denial));
+        id
+    }
+
+    /// Takes a denial back.
+    pub fn allow(&self, id: DenialId) {
+        self.denials.write().retain(|(other, _)| *other != id);
+    }
+
+    /// Takes all denials back.
+    pub fn allow_everything(&self) {
+        self.denials.write().clear();
+    }
+
+    /// Who sent a request that came over a socket.
+    pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<User, Status> {
+        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = header.and_then(|value| value.strip_prefix("Bearer ")).map(str::trim);
+        match token.and_then(|token| self.tokens.read().get(token).cloned()) {
+            Some(user) => Ok(User(user)),
+            None if self.required => Err(Status::unauthorized()),
+            None => Ok(User(Arc::from("system:anonymous"))),
+        }
+    }
+
+    /// Whether the user may do it.
+    pub(crate) fn authorize(&self, user: &User, target: &Target) -> Result<(), Status> {
+        let denials = self.denials.read();
+        if !denials.iter().any(|(_, denial)| denial.applies(&user.0, target)) {
+            return Ok(());
+        }
+        let resource = target.resource_path();
+        let scope = match &target.namespace {
+            Some(namespace) => format!("in the namespace {namespace:?}"),
+            None => "at the cluster scope".to_owned(),
+        };
+        let why = format!(
+            "User {:?} cannot {} resource {resource:?} in API group {:?} {scope}",
+            &*user.0, target.verb, target.resource.group
+        );
+        Err(Status::forbidden(target.resource.group_resource(), target.name(), why))
+    }
+}

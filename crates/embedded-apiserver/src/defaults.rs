@@ -1,0 +1,84 @@
+//! The few defaults without which clients would not recognise an object: what kubectl prints, what
+//! controllers wait for. Full defaulting is not attempted.
+
+use serde_json::{Map, Value, json};
+
+use crate::kinds::Resource;
+use crate::object::{Object, metadata_mut};
+
+/// Fills in what a real server would on creation.
+pub(crate) fn on_create(resource: &Resource, object: &mut Object) {
+    match (&*resource.group, &*resource.plural) {
+        ("", "pods") => pod(object),
+        ("", "namespaces") => namespace(object),
+        ("", "services") => service(object),
+        ("", "secrets") => secret(object),
+        ("apps", "deployments" | "statefulsets" | "replicasets") => {
+            default(member(object, "spec"), "replicas", json!(1));
+        }
+        _ => {}
+    }
+}
+
+/// Fills in what a real server would on every write.
+pub(crate) fn on_write(resource: &Resource, object: &mut Object) {
+    if resource.group.is_empty() && resource.plural == "secrets" {
+        secret(object);
+    }
+}
+
+fn pod(object: &mut Object) {
+    let spec = member(object, "spec");
+    default(spec, "restartPolicy", json!("Always"));
+    default(spec, "terminationGracePeriodSeconds", json!(30));
+    default(spec, "dnsPolicy", json!("ClusterFirst"));
+    default(spec, "schedulerName", json!("default-scheduler"));
+    default(spec, "securityContext", json!({}));
+    let status = member(object, "status");
+    default(status, "phase", json!("Pending"));
+    default(status, "qosClass", json!("BestEffort"));
+}
+
+fn namespace(object: &mut Object) {
+    let name = metadata_mut(object).get("name").cloned().unwrap_or_default();
+    let labels = member(metadata_mut(object), "labels");
+    labels.insert("kubernetes.io/metadata.name".to_owned(), name);
+    default(member(object, "spec"), "finalizers", json!(["kubernetes"]));
+    default(member(object, "status"), "phase", json!("Active"));
+}
+
+fn service(object: &mut Object) {
+    let spec = member(object, "spec");
+    default(spec, "type", json!("ClusterIP"));
+    default(spec, "sessionAffinity", json!("None"));
+    default(member(object, "status"), "loadBalancer", json!({}));
+}
+
+/// `stringData` is for writing only: it becomes `data`.
+fn secret(object: &mut Object) {
+    default(object, "type", json!("Opaque"));
+    let Some(Value::Object(texts)) = object.remove("stringData") else { return };
+    let data = member(object, "data");
+    for (name, text) in texts {
+        let text = text.as_str().unwrap_or_default();
+        let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text);
+        data.insert(name, encoded.into());
+    }
+}
+
+fn default(object: &mut Map<String, Value>, name: &str, value: Value) {
+    let current = object.entry(name).or_insert(Value::Null);
+    if current.is_null() {
+        *current = value;
+    }
+}
+
+/// A member that is an object, made if it is absent or `null`. One of another type is replaced: these
+/// are objects in every kind that has defaults.
+fn member<'a>(object: &'a mut Object, name: &str) -> &'a mut Object {
+    let value = object.entry(name).or_insert_with(|| json!({}));
+    if !value.is_object() {
+        *value = json!({});
+    }
+    value.as_object_mut().expect("it was made one")
+}

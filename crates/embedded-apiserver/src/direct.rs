@@ -1,0 +1,204 @@
+//! Objects without HTTP: for tests that set a scene, and for data that is loaded at the start.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Uri};
+use http_body_util::BodyExt;
+use serde_json::Value;
+
+use crate::object::{Object, meta_text};
+use crate::request::{Target, route};
+use crate::rest::{self, Call};
+use crate::server::ApiServer;
+use crate::status::Status;
+use crate::store::{Key, Revision};
+
+/// An object, or what is in it, was not understood.
+#[derive(Debug)]
+pub struct LoadError {
+    /// Counts documents from 1 on.
+    pub document: usize,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl std::fmt::Display for LoadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "document {}: {}", self.document, self.why)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl ApiServer {
+    /// Creates an object: `apiVersion`, `kind` and `metadata` say what and where. Neither access
+    /// rules nor faults apply, and it is not recorded; everything else does.
+    pub fn create(&self, object: Value) -> Result<Value, Status> {
+        self.write(&Method::POST, object)
+    }
+
+    /// Replaces an object, under the same rules as a PUT: with a `resourceVersion` in it, only if
+    /// that is the newest.
+    pub fn update(&self, object: Value) -> Result<Value, Status> {
+        self.write(&Method::PUT, object)
+    }
+
+    /// Replaces the `status` of an object.
+    pub fn update_status(&self, object: Value) -> Result<Value, Status> {
+        let object = self.placed(object)?;
+        let path = format!("{}/status", self.path_of(&object, true)?);
+        self.call(&Method::PUT, &path, &Value::Object(object))
+    }
+
+    /// Deletes an object.
+    pub fn delete(&self, resource: &str, namespace: &str, name: &str) -> Result<Value, Status> {
+        let path = self.path_to(resource, namespace, name)?;
+        self.call(&Method::DELETE, &path, &Value::Null)
+    }
+
+    /// An object as it is now. `resource` is its plural, with the group behind a dot where there is
+    /// one: `pods`, `deployments.apps`. Cluster-scoped objects have the namespace "".
+    pub fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
+        let key = Key::new(namespace, name);
+        self.store().get(resource, &key).map(|revision| Value::Object(revision.to_map()))
+    }
+
+    /// Every state of an object that is still remembered, oldest first: the version, and the object
+    /// unless that was its deletion.
+    pub fn history(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Vec<(u64, Option<Value>)> {
+        let shown = |revision: &Arc<Revision>| {
+            let object = (!revision.is_deleted()).then(|| Value::Object(revision.to_map()));
+            (revision.version(), object)
+        };
+        self.store().history(resource, &Key::new(namespace, name)).iter().map(shown).collect()
+    }
+
+    /// How many objects there are, in a namespace or, with "", in all.
+    pub fn count(&self, resource: &str, namespace: &str) -> usize {
+        self.store().count(resource, Some(namespace).filter(|namespace| !namespace.is_empty()))
+    }
+
+    /// Creates the objects of a YAML (or JSON) text of one or more documents; a `List` is taken as
+    /// its items. How many there were.
+    pub fn load_yaml(&self, text: &str) -> Result<usize, LoadError> {
+        let documents: Vec<Value> = serde_saphyr::from_multiple(text)
+            .map_err(|error| LoadError { document: 0, why: error.to_string() })?;
+        let mut count = 0;
+        for (at, document) in documents.into_iter().enumerate() {
+            for object in items(document) {
+                let created = self.create(object);
+                created.map_err(|why| LoadError { document: at + 1, why: why.to_string() })?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    fn write(&self, method: &Method, object: Value) -> Result<Value, Status> {
+        let object = self.placed(object)?;
+        let path = self.path_of(&object, method == Method::PUT)?;
+        self.call(method, &path, &Value::Object(object))
+    }
+
+    /// The object, in the default namespace if it needs one and has none.
+    fn placed(&self, object: Value) -> Result<Object, Status> {
+        match object {
+            Value::Object(object) => Ok(object),
+            _ => Err(Status::bad_request("an object is a JSON object")),
+        }
+    }
+
+    fn path_of(&self, object: &Object, named: bool) -> Result<String, Status> {
+        let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (group, version) =
+            text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
+        let registry = self.shared.registry.read();
+        let mut resources = registry.version(group, version).iter();
+        let Some(resource) = resources.find(|resource| resource.kind == text("kind")) else {
+            let what = format!("no kind {:?} is served in {:?}", text("kind"), text("apiVersion"));
+            return Err(Status::bad_request(what));
+        };
+        let namespace = match meta_text(object, "namespace") {
+            "" => "default",
+            namespace => namespace,
+        };
+        let name = named.then(|| meta_text(object, "name"));
+        Ok(path(resource, namespace, name))
+    }
+
+    fn path_to(&self, resource: &str, namespace: &str, name: &str) -> Result<String, Status> {
+        let registry = self.shared.registry.read();
+        let found = registry
+            .iter()
+            .find(|other| &*other.table == resource && other.group != crate::kinds::events::GROUP);
+        let found = found.ok_or_else(Status::no_such_resource)?;
+        Ok(path(found, namespace, Some(name)))
+    }
+
+    /// Goes the way of a request from where it is understood.
+    fn call(&self, method: &Method, path: &str, body: &Value) -> Result<Value, Status> {
+        let uri: Uri =
+            path.parse().map_err(|_| Status::bad_request(format!("{path:?} is no path")))?;
+        let target: Option<Target> = route(method, &uri, &self.shared.registry.read())?;
+        let target = target.ok_or_else(Status::no_such_resource)?;
+        let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
+        let call = Call { id: 0, target, headers: HeaderMap::new(), body };
+        // Writes wait for nothing: the future is ready when it is first asked.
+        let response =
+            now(rest::answer(&self.shared, &call)).expect("a write waits for nothing")?;
+        let bytes = now(response.into_body().collect()).expect("the answer to a write is whole");
+        let bytes = bytes.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+}
+
+fn path(resource: &crate::kinds::Resource, namespace: &str, name: Option<&str>) -> String {
+    let mut path = match &*resource.group {
+        "" => format!("/api/{}", resource.version),
+        group => format!("/apis/{group}/{}", resource.version),
+    };
+    let segment = |text: &str| {
+        percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+    };
+    if resource.namespaced {
+        path.push_str("/namespaces/");
+        path.push_str(&segment(namespace));
+    }
+    path.push('/');
+    path.push_str(&resource.plural);
+    if let Some(name) = name {
+        path.push('/');
+        path.push_str(&segment(name));
+    }
+    path
+}
+
+fn items(document: Value) -> Vec<Value> {
+    let is_list = document.get("kind").and_then(Value::as_str).is_some_and(|k| k.ends_with("List"));
+    match document {
+        Value::Null => Vec::new(),
+        Value::Object(mut list) if is_list && list.get("items").is_some_and(Value::is_array) => {
+            match list.remove("items") {
+                Some(Value::Array(items)) => items,
+                _ => Vec::new(),
+            }
+        }
+        object => vec![object],
+    }
+}
+
+/// The outcome of a future that does not wait.
+fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = std::pin::pin!(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match future.as_mut().poll(&mut context) {
+        std::task::Poll::Ready(value) => Some(value),
+        std::task::Poll::Pending => None,
+    }
+}

@@ -1,0 +1,165 @@
+//! Kinds whose objects have consequences: namespaces hold others, CustomResourceDefinitions serve
+//! others, pods take time to end. Garbage collection, namespace deletion and controllers would hang
+//! on these same moments.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::kinds::crd;
+use crate::object::{self, Object};
+use crate::request::Target;
+use crate::server::Shared;
+use crate::status::{Cause, FieldError, Status};
+use crate::store::{Key, PageRequest};
+
+const NAMESPACES: &str = "namespaces";
+const TERMINATING: &str = "Terminating";
+
+fn is_namespace(target: &Target) -> bool {
+    target.resource.group.is_empty() && target.resource.plural == NAMESPACES
+}
+
+fn is_crd(target: &Target) -> bool {
+    target.resource.group == crd::GROUP && target.resource.plural == crd::PLURAL
+}
+
+fn is_pod(target: &Target) -> bool {
+    target.resource.group.is_empty() && target.resource.plural == "pods"
+}
+
+/// An object is created only in a namespace that exists and is not on its way out.
+pub(crate) fn check_namespace(shared: &Shared, target: &Target) -> Result<(), Status> {
+    let Some(namespace) = target.namespace.as_deref().filter(|_| target.resource.namespaced) else {
+        return Ok(());
+    };
+    let namespaces = crate::status::GroupResource { group: "", resource: NAMESPACES };
+    let found = shared
+        .store
+        .get(NAMESPACES, &Key::new("", namespace))
+        .ok_or_else(|| Status::not_found(namespaces, namespace))?;
+    if !found.fields().iter().any(|phase| &**phase == TERMINATING) {
+        return Ok(());
+    }
+    let why = format!(
+        "unable to create new content in namespace {namespace} because it is being terminated"
+    );
+    let mut status = Status::forbidden(target.resource.group_resource(), target.name(), why);
+    status.details.get_or_insert_default().causes.push(Cause {
+        reason: "NamespaceTerminating".to_owned(),
+        message: format!("namespace {namespace} is being terminated"),
+        field: "metadata.namespace".to_owned(),
+    });
+    Err(status)
+}
+
+/// Completes and checks an object of these kinds before it is stored for the first time.
+pub(crate) fn prepare_create(
+    shared: &Shared,
+    target: &Target,
+    object: &mut Object,
+) -> Vec<FieldError> {
+    if !is_crd(target) {
+        return Vec::new();
+    }
+    crd::prepare(object);
+    let definition = Value::Object(object.clone());
+    let errors = crd::validate(&definition);
+    object.insert(
+        "status".to_owned(),
+        crd::established_status(&definition["spec"], &shared.clock.now_text()),
+    );
+    errors
+}
+
+/// The same before a change.
+pub(crate) fn prepare_update(target: &Target, old: &Object, new: &mut Object) -> Vec<FieldError> {
+    if !is_crd(target) || target.status {
+        return Vec::new();
+    }
+    crd::prepare(new);
+    let definition = Value::Object(new.clone());
+    crd::refresh_status(new.entry("status").or_insert(Value::Null), &definition["spec"]);
+    crd::validate_update(&definition, &Value::Object(old.clone()))
+}
+
+/// After an object was stored for the first time.
+pub(crate) fn created(shared: &Arc<Shared>, target: &Target, object: &Object) {
+    if is_crd(target) {
+        shared.serve_custom(&Value::Object(object.clone()));
+    }
+}
+
+/// After an object was changed.
+pub(crate) fn updated(shared: &Arc<Shared>, target: &Target, object: &Object) {
+    if is_crd(target) && !object::metadata(object).contains_key("deletionTimestamp") {
+        shared.serve_custom(&Value::Object(object.clone()));
+    }
+}
+
+/// How long an object that is deleted may take to end.
+pub(crate) fn grace_period(
+    shared: &Shared,
+    target: &Target,
+    object: &Object,
+    asked: Option<i64>,
+) -> i64 {
+    // Without somebody who plays the kubelet a pod would never end: it goes at once.
+    if !is_pod(target) || !shared.options.pods_run {
+        return 0;
+    }
+    let at = |pointer: [&str; 2]| object.get(pointer[0]).and_then(|part| part.get(pointer[1]));
+    let scheduled = at(["spec", "nodeName"]).and_then(Value::as_str).is_some_and(|n| !n.is_empty());
+    let phase = at(["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
+    if !scheduled || matches!(phase, "Succeeded" | "Failed") {
+        return 0;
+    }
+    let own = at(["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_i64);
+    asked.or(own).unwrap_or(30).max(0)
+}
+
+/// Whether anything beside finalizers keeps an object from going.
+pub(crate) fn may_go(shared: &Shared, target: &Target) -> bool {
+    !is_namespace(target) || shared.store.namespace_is_empty(target.name())
+}
+
+/// An object is on its way out, but has to wait.
+pub(crate) fn deleting(target: &Target, object: &mut Object) {
+    if is_namespace(target) {
+        object.insert("status".to_owned(), json!({"phase": TERMINATING}));
+    }
+}
+
+/// Just before an object goes.
+pub(crate) fn before_delete(shared: &Arc<Shared>, target: &Target, object: &Object) {
+    if is_crd(target) {
+        end_custom(shared, &Value::Object(object.clone()));
+    }
+}
+
+/// An object has gone: a namespace that waited for it may follow.
+pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target, _object: &Object) {
+    let Some(namespace) = target.namespace.as_deref().filter(|_| target.resource.namespaced) else {
+        return;
+    };
+    let key = Key::new("", namespace);
+    let Some(found) = shared.store.get(NAMESPACES, &key) else { return };
+    let terminating = found.fields().iter().any(|phase| &**phase == TERMINATING);
+    if terminating && shared.store.namespace_is_empty(namespace) {
+        // If it changed meanwhile, that change's own deletion looks again.
+        drop(shared.store.delete(&Arc::from(NAMESPACES), &key, found.version(), None));
+    }
+}
+
+/// Stops serving a custom resource: no new objects, then none at all, then no watches.
+fn end_custom(shared: &Arc<Shared>, definition: &Value) {
+    let Some((group, plural)) = crd::names(definition) else { return };
+    let Some(table) = shared.unserve_custom(group, plural) else { return };
+    let everything = PageRequest { namespace: None, start: None, limit: 0, matches: None };
+    if let Ok(page) = shared.store.list(&table, None, &everything) {
+        for item in page.items {
+            drop(shared.store.delete(&table, item.key(), item.version(), None));
+        }
+    }
+    shared.store.close_table(&table);
+}

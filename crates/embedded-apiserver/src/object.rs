@@ -1,0 +1,249 @@
+//! What a write does to an object beyond what the client said: the fields that belong to the server,
+//! the wall between spec and status, generation, defaults.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use crate::kinds::Resource;
+use crate::request::Target;
+use crate::status::{FieldError, Status};
+use crate::validate;
+
+pub(crate) type Object = Map<String, Value>;
+
+/// What the server knows about the moment and place of a creation.
+#[derive(Debug)]
+pub(crate) struct Birth {
+    pub(crate) uid: String,
+    pub(crate) now: String,
+    /// Appended to a generateName.
+    pub(crate) suffix: String,
+}
+
+/// The metadata of an object, which [`decode`] made sure is one.
+pub(crate) fn metadata(object: &Object) -> &Object {
+    static EMPTY: LazyLock<Object> = LazyLock::new(Object::new);
+    object.get("metadata").and_then(Value::as_object).unwrap_or(&EMPTY)
+}
+
+/// The metadata of an object, made if there is none.
+pub(crate) fn metadata_mut(object: &mut Object) -> &mut Object {
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    metadata.as_object_mut().expect("it was made one")
+}
+
+/// A text field of the metadata, empty if absent.
+pub(crate) fn meta_text<'a>(object: &'a Object, field: &str) -> &'a str {
+    metadata(object).get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Reads the body of a create or update: an object of the target's kind.
+pub(crate) fn decode(target: &Target, body: &[u8]) -> Result<Object, Status> {
+    let kind = &*target.resource.kind;
+    let value: Value = serde_json::from_slice(body).map_err(|error| {
+        Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): couldn't get \
+             version/kind; json parse error: {error}"
+        ))
+    })?;
+    let Value::Object(object) = value else {
+        return Err(Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): couldn't get \
+             version/kind; json parse error: it is not a JSON object"
+        )));
+    };
+    check_shape(target, object)
+}
+
+/// The same for an object that is already a tree, such as the result of a patch.
+pub(crate) fn check_shape(target: &Target, mut object: Object) -> Result<Object, Status> {
+    let (kind, version) = (&*target.resource.kind, &*target.resource.version);
+    let cannot = |given: &str, version: &str, why: String| {
+        Err(Status::bad_request(format!(
+            "{given} in version {version:?} cannot be handled as a {kind}: {why}"
+        )))
+    };
+    let given = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let given_kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    if !given.is_empty() && given != target.resource.api_version() {
+        let why = format!(
+            "the API version in the data ({given}) does not match the expected API version ({})",
+            target.resource.api_version()
+        );
+        return Err(Status::bad_request(why));
+    }
+    if !given_kind.is_empty() && given_kind != kind {
+        return cannot(given_kind, version, format!("it is no {kind}"));
+    }
+    if let Err(why) = validate::shape(&object) {
+        return cannot(kind, version, why);
+    }
+    drop_nulls(metadata_mut(&mut object));
+    Ok(object)
+}
+
+/// `null` is how clients that serialise every field say "absent".
+fn drop_nulls(metadata: &mut Object) {
+    metadata.retain(|_, value| !value.is_null());
+    for map in ["labels", "annotations"] {
+        let emptied = metadata.get_mut(map).and_then(Value::as_object_mut).is_some_and(|map| {
+            for value in map.values_mut().filter(|value| value.is_null()) {
+                *value = json!("");
+            }
+            map.is_empty()
+        });
+        if emptied {
+            metadata.remove(map);
+        }
+    }
+}
+
+/// Makes sure that the object is where the URL says.
+pub(crate) fn check_place(target: &Target, object: &mut Object) -> Result<(), Status> {
+    let metadata = metadata_mut(object);
+    let namespace = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    if target.resource.namespaced {
+        if !namespace.is_empty() && namespace != target.namespace() {
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the \
+                 request",
+            ));
+        }
+        metadata.insert("namespace".to_owned(), target.namespace().into());
+    } else if namespace.is_empty() {
+        metadata.remove("namespace");
+    }
+    let Some(expected) = &target.name else { return Ok(()) };
+    match metadata.get("name").and_then(Value::as_str).unwrap_or_default() {
+        "" => drop(metadata.insert("name".to_owned(), expected.as_str().into())),
+        name if name != expected => {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({expected})"
+            )));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Completes a new object.
+pub(crate) fn on_create(
+    resource: &Resource,
+    object: &mut Object,
+    birth: &Birth,
+) -> Result<(), Status> {
+    let metadata = metadata_mut(object);
+    for mine in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
+        metadata.remove(mine);
+    }
+    if metadata.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() {
+        let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
+        if !prefix.is_empty() {
+            let name = generated_name(prefix, &birth.suffix);
+            metadata.insert("name".to_owned(), name.into());
+        }
+    }
+    if metadata
+        .get("resourceVersion")
+        .and_then(Value::as_str)
+        .is_some_and(|v| !matches!(v, "" | "0"))
+    {
+        // A real server says the same, with the code of an internal error.
+        return Err(Status::bad_request(
+            "resourceVersion should not be set on objects to be created",
+        ));
+    }
+    metadata.remove("resourceVersion");
+    metadata.insert("uid".to_owned(), birth.uid.as_str().into());
+    metadata.insert("creationTimestamp".to_owned(), birth.now.as_str().into());
+    match resource.generation {
+        true => drop(metadata.insert("generation".to_owned(), json!(1))),
+        false => drop(metadata.remove("generation")),
+    }
+    if resource.status {
+        object.remove("status");
+    }
+    Ok(())
+}
+
+/// Kubernetes cuts the prefix so that the name stays within 63 bytes.
+fn generated_name(prefix: &str, suffix: &str) -> String {
+    let max = 63 - suffix.len();
+    let end =
+        (0..=max.min(prefix.len())).rev().find(|&at| prefix.is_char_boundary(at)).unwrap_or(0);
+    format!("{}{suffix}", &prefix[..end])
+}
+
+/// Brings together the object that is stored and the one that a client wants in its place.
+pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object) {
+    if target.status {
+        let status = new.remove("status");
+        let version = metadata(new).get("resourceVersion").cloned();
+        *new = old.clone();
+        match status {
+            Some(status) => drop(new.insert("status".to_owned(), status)),
+            None => drop(new.remove("status")),
+        }
+        if let Some(version) = version {
+            metadata_mut(new).insert("resourceVersion".to_owned(), version);
+        }
+        return;
+    }
+    if target.resource.status {
+        match old.get("status") {
+            Some(status) => drop(new.insert("status".to_owned(), status.clone())),
+            None => drop(new.remove("status")),
+        }
+    }
+    let changed = target.resource.generation && spec_changed(old, new);
+    let old = metadata(old);
+    let new = metadata_mut(new);
+    new.remove("selfLink");
+    new.remove("managedFields");
+    // What only the server sets stays when the client leaves it out; if it says something else, the
+    // validation of the update names the field.
+    for kept in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if let Some(value) = old.get(kept) {
+            new.entry(kept).or_insert_with(|| value.clone());
+        }
+    }
+    match old.get("generation").and_then(Value::as_i64) {
+        Some(generation) => {
+            let generation = generation + i64::from(changed);
+            new.insert("generation".to_owned(), json!(generation));
+        }
+        None => drop(new.remove("generation")),
+    }
+}
+
+/// Whether anything but metadata and status differs.
+fn spec_changed(old: &Object, new: &Object) -> bool {
+    let is_spec = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
+    let count = |object: &Object| object.keys().filter(|name| is_spec(name)).count();
+    count(old) != count(new)
+        || new.iter().any(|(name, value)| is_spec(name) && old.get(name) != Some(value))
+}
+
+/// Whether an object that is being deleted has nothing left to wait for.
+pub(crate) fn may_go(object: &Object) -> bool {
+    let metadata = metadata(object);
+    let finalizers = metadata.get("finalizers").and_then(Value::as_array);
+    let grace = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
+    metadata.contains_key("deletionTimestamp") && grace == 0 && finalizers.is_none_or(Vec::is_empty)
+}
+
+/// Turns what is wrong with an object into the answer.
+pub(crate) fn refuse(
+    resource: &Resource,
+    object: &Object,
+    errors: &[FieldError],
+) -> Result<(), Status> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Status::invalid(&resource.group, &resource.kind, meta_text(object, "name"), errors))
+}

@@ -1,0 +1,314 @@
+//! What a request asks for: the path and the method give a verb on a resource, the query its options.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, StatusCode, Uri};
+use percent_encoding::percent_decode_str;
+
+use crate::kinds::{Registry, Resource};
+use crate::limits::{CONTINUE_BYTES_MAX, SELECTOR_BYTES_MAX, URI_BYTES_MAX};
+use crate::status::Status;
+
+/// What is done to a resource, as RBAC names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// Read one object.
+    Get,
+    /// Read many.
+    List,
+    /// Be told of changes.
+    Watch,
+    /// Make one.
+    Create,
+    /// Replace one.
+    Update,
+    /// Change parts of one.
+    Patch,
+    /// Remove one.
+    Delete,
+    /// Remove many.
+    DeleteCollection,
+}
+
+impl Verb {
+    /// As RBAC spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A request for a resource.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) verb: Verb,
+    pub(crate) resource: Arc<Resource>,
+    /// What the objects are stored as: the resource itself, but for events, which two groups share.
+    pub(crate) storage: Arc<Resource>,
+    /// None: all namespaces, or a cluster-scoped resource.
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    /// `status` is the one that is served.
+    pub(crate) status: bool,
+    pub(crate) query: Query,
+}
+
+impl Target {
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// The resource as access rules name it: `pods` or `pods/status`.
+    pub(crate) fn resource_path(&self) -> String {
+        let status = if self.status { "/status" } else { "" };
+        format!("{}{status}", self.resource.plural)
+    }
+}
+
+/// Finds what a request is about. None if its path is not that of a resource (discovery, health).
+pub(crate) fn route(
+    method: &Method,
+    uri: &Uri,
+    registry: &Registry,
+) -> Result<Option<Target>, Status> {
+    if uri.path_and_query().is_some_and(|all| all.as_str().len() > URI_BYTES_MAX) {
+        let message = format!("the request's URI is longer than {URI_BYTES_MAX} bytes");
+        return Err(Status::new(StatusCode::URI_TOO_LONG, "BadRequest", message));
+    }
+    let Some(path) = ResourcePath::parse(uri.path())? else { return Ok(None) };
+    let mut query = Query::parse(uri.query().unwrap_or_default())?;
+    query.watch |= path.watch;
+    let resource = registry
+        .get(&path.group, &path.version, &path.resource)
+        .ok_or_else(Status::no_such_resource)?;
+    if path.namespace.is_some() && !resource.namespaced {
+        return Err(Status::no_such_resource());
+    }
+    let status = match path.subresource.as_deref() {
+        None => false,
+        Some("status") if resource.status && path.name.is_some() => true,
+        Some(_) => return Err(Status::no_such_resource()),
+    };
+    let verb = verb_of(method, path.name.is_some(), query.watch)
+        .filter(|verb| !status || matches!(verb, Verb::Get | Verb::Update | Verb::Patch));
+    let verb = verb.ok_or_else(Status::method_not_allowed)?;
+    // Writes to, and reads of, one object of a namespaced resource need the namespace in the path.
+    if resource.namespaced
+        && path.namespace.is_none()
+        && (path.name.is_some() || verb == Verb::Create)
+    {
+        return Err(if path.name.is_some() {
+            Status::no_such_resource()
+        } else {
+            Status::method_not_allowed()
+        });
+    }
+    Ok(Some(Target {
+        verb,
+        resource: Arc::clone(resource),
+        storage: Arc::clone(registry.storage_of(resource)),
+        namespace: path.namespace,
+        name: path.name,
+        status,
+        query,
+    }))
+}
+
+fn verb_of(method: &Method, named: bool, watch: bool) -> Option<Verb> {
+    Some(match (method.as_str(), named) {
+        ("GET", true) => Verb::Get,
+        ("GET", false) if watch => Verb::Watch,
+        ("GET", false) => Verb::List,
+        ("POST", false) => Verb::Create,
+        ("PUT", true) => Verb::Update,
+        ("PATCH", true) => Verb::Patch,
+        ("DELETE", true) => Verb::Delete,
+        ("DELETE", false) => Verb::DeleteCollection,
+        _ => return None,
+    })
+}
+
+/// A path below `/api/v1` or `/apis/{group}/{version}`, in its parts.
+struct ResourcePath {
+    group: String,
+    version: String,
+    namespace: Option<String>,
+    resource: String,
+    name: Option<String>,
+    subresource: Option<String>,
+    /// The path began with `watch/`: the old form of `?watch=true`.
+    watch: bool,
+}
+
+impl ResourcePath {
+    fn parse(path: &str) -> Result<Option<Self>, Status> {
+        let mut parts = path
+            .trim_matches('/')
+            .split('/')
+            .map(|part| match percent_decode_str(part).decode_utf8() {
+                Ok(part) => Ok(part.into_owned()),
+                Err(_) => {
+                    Err(Status::bad_request(format!("the path segment {part:?} is not UTF-8")))
+                }
+            })
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .peekable();
+        let (group, version) = match parts.next().as_deref() {
+            Some("api") => (Some(String::new()), parts.next()),
+            Some("apis") => (parts.next(), parts.next()),
+            _ => return Ok(None),
+        };
+        let (Some(group), Some(version)) = (group, version) else { return Ok(None) };
+        let watch = parts.next_if(|part| part == "watch").is_some();
+        let Some(first) = parts.next() else { return Ok(None) };
+        let rest: Vec<String> = parts.collect();
+        let found = |namespace, resource, name, subresource| {
+            Some(Self { group, version, namespace, resource, name, subresource, watch })
+        };
+        let mut rest = rest.into_iter();
+        let (second, third, fourth, fifth, more) =
+            (rest.next(), rest.next(), rest.next(), rest.next(), rest.next().is_some());
+        if more {
+            return Err(Status::no_such_resource());
+        }
+        // `namespaces/x` and its own subresources are the namespace itself, deeper paths are in it.
+        Ok(match (first.as_str(), second, third) {
+            ("namespaces", Some(namespace), Some(resource))
+                if !matches!(resource.as_str(), "status" | "finalize") =>
+            {
+                found(Some(namespace), resource, fourth, fifth)
+            }
+            (_, _, _) if fourth.is_some() => return Err(Status::no_such_resource()),
+            (_, name, subresource) => found(None, first, name, subresource),
+        })
+    }
+}
+
+/// `resourceVersionMatch`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum VersionMatch {
+    Exact,
+    NotOlderThan,
+    /// Something else, to be named in the error.
+    Unknown(String),
+}
+
+/// The options of a request that the server knows; others are ignored, as a real server does.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Query {
+    pub(crate) watch: bool,
+    pub(crate) label_selector: String,
+    pub(crate) field_selector: String,
+    pub(crate) limit: usize,
+    pub(crate) continue_token: Option<String>,
+    pub(crate) resource_version: String,
+    pub(crate) version_match: Option<VersionMatch>,
+    pub(crate) bookmarks: bool,
+    pub(crate) send_initial_events: Option<bool>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) dry_run: Vec<String>,
+    pub(crate) grace_period: Option<i64>,
+    pub(crate) propagation_policy: Option<String>,
+    pub(crate) include_object: String,
+}
+
+impl Query {
+    fn parse(query: &str) -> Result<Self, Status> {
+        let mut out = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            out.set(&name, &value)?;
+        }
+        for (name, selector) in
+            [("labelSelector", &out.label_selector), ("fieldSelector", &out.field_selector)]
+        {
+            if selector.len() > SELECTOR_BYTES_MAX {
+                let message = format!("{name} is longer than {SELECTOR_BYTES_MAX} bytes");
+                return Err(Status::bad_request(message));
+            }
+        }
+        if out.continue_token.as_ref().is_some_and(|token| token.len() > CONTINUE_BYTES_MAX) {
+            let message = format!("continue is longer than {CONTINUE_BYTES_MAX} bytes");
+            return Err(Status::bad_request(message));
+        }
+        Ok(out)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), Status> {
+        match name {
+            "watch" => self.watch = boolean(value),
+            "labelSelector" => value.clone_into(&mut self.label_selector),
+            "fieldSelector" => value.clone_into(&mut self.field_selector),
+            "limit" => self.limit = usize::try_from(integer(value)?).unwrap_or(0),
+            "continue" => self.continue_token = Some(value.to_owned()).filter(|t| !t.is_empty()),
+            "resourceVersion" => value.clone_into(&mut self.resource_version),
+            "resourceVersionMatch" => {
+                self.version_match = match value {
+                    "" => None,
+                    "Exact" => Some(VersionMatch::Exact),
+                    "NotOlderThan" => Some(VersionMatch::NotOlderThan),
+                    other => Some(VersionMatch::Unknown(other.to_owned())),
+                }
+            }
+            "allowWatchBookmarks" => self.bookmarks = boolean(value),
+            "sendInitialEvents" => self.send_initial_events = Some(boolean(value)),
+            "timeoutSeconds" => {
+                let seconds = u64::try_from(integer(value)?).ok().filter(|&seconds| seconds > 0);
+                self.timeout = seconds.map(Duration::from_secs);
+            }
+            "dryRun" => self.dry_run.push(value.to_owned()),
+            "gracePeriodSeconds" => self.grace_period = Some(integer(value)?),
+            "propagationPolicy" => self.propagation_policy = Some(value.to_owned()),
+            "includeObject" => value.clone_into(&mut self.include_object),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Kubernetes reads any value but these as true: `?watch` alone watches.
+fn boolean(value: &str) -> bool {
+    !matches!(value, "false" | "0")
+}
+
+fn integer(value: &str) -> Result<i64, Status> {
+    match value {
+        "" => Ok(0),
+        value => value.parse().map_err(|_| {
+            Status::bad_request(format!("strconv.ParseInt: parsing {value:?}: invalid syntax"))
+        }),
+    }
+}
+
+/// A resourceVersion in a query: "" and "0" are 0, which asks for nothing in particular.
+pub(crate) fn parse_version(version: &str) -> Result<u64, Status> {
+    match version {
+        "" => Ok(0),
+        version => version.parse().map_err(|_| {
+            Status::bad_request(format!(
+                "invalid resource version: resourceVersion: Invalid value: {version:?}: \
+                 strconv.ParseUint: parsing {version:?}: invalid syntax"
+            ))
+        }),
+    }
+}

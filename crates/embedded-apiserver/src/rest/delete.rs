@@ -1,0 +1,244 @@
+//! Delete: at once, or by way of a deletionTimestamp when something has to happen first.
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::write::{draft, is_dry_run, served};
+use super::{Call, compressed, json as respond_json};
+use crate::body::Body;
+use crate::clock::seconds;
+use crate::lifecycle;
+use crate::limits::WRITE_RETRIES_MAX;
+use crate::matcher::Matcher;
+use crate::object::{self, Object};
+use crate::request::Target;
+use crate::server::Shared;
+use crate::status::{FieldError, Status};
+use crate::store::{Expected, Key, PageRequest, Revision};
+use crate::view::{ListMeta, View};
+
+/// The body of a delete.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DeleteOptions {
+    grace_period_seconds: Option<i64>,
+    preconditions: Option<Preconditions>,
+    propagation_policy: Option<String>,
+    dry_run: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Preconditions {
+    uid: Option<String>,
+    resource_version: Option<String>,
+}
+
+/// What a delete did.
+enum Outcome {
+    Deleted(Arc<Revision>),
+    /// It is to go once its finalizers are done, or its time is up.
+    Pending(Arc<Revision>),
+}
+
+pub(super) fn delete(
+    shared: &Arc<Shared>,
+    call: &Call,
+    view: &View,
+) -> Result<Response<Body>, Status> {
+    let target = &call.target;
+    let (options, dry_run) = DeleteOptions::of(call)?;
+    match delete_one(shared, target, &options, dry_run)? {
+        Outcome::Deleted(revision) if !returns_object(target) => {
+            let object = revision.to_map();
+            let mut details = json!({"name": target.name(), "kind": target.resource.plural});
+            if !target.resource.group.is_empty() {
+                details["group"] = json!(target.resource.group);
+            }
+            details["uid"] = object::meta_text(&object, "uid").into();
+            let success = json!({
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+                "details": details,
+            });
+            Ok(respond_json(StatusCode::OK, success.to_string()))
+        }
+        Outcome::Deleted(revision) | Outcome::Pending(revision) => {
+            Ok(respond_json(StatusCode::OK, view.object(&revision)))
+        }
+    }
+}
+
+/// Kinds of which a delete answers with the object rather than with a `Status`.
+fn returns_object(target: &Target) -> bool {
+    matches!(
+        &*target.resource.plural,
+        "pods"
+            | "services"
+            | "serviceaccounts"
+            | "podtemplates"
+            | "persistentvolumes"
+            | "persistentvolumeclaims"
+            | "resourcequotas"
+            | "storageclasses"
+            | "volumeattachments"
+            | "csidrivers"
+            | "csinodes"
+    ) && !target.resource.custom
+}
+
+pub(super) fn delete_collection(
+    shared: &Arc<Shared>,
+    call: &Call,
+    view: &View,
+) -> Result<Response<Body>, Status> {
+    let (options, dry_run) = DeleteOptions::of(call)?;
+    let matcher = Matcher::new(&call.target)?;
+    let matches = |revision: &Revision| matcher.matches(revision);
+    let request = PageRequest {
+        namespace: matcher.namespace(),
+        start: None,
+        limit: 0,
+        matches: if matcher.selects() { Some(&matches) } else { None },
+    };
+    let table = &call.target.resource.table;
+    let page = shared.store.list(table, None, &request).map_err(|_| Status::no_such_resource())?;
+    for item in &page.items {
+        let mut target = call.target.clone();
+        target.name = Some(item.key().name().to_owned());
+        let namespace = item.key().namespace();
+        target.namespace = target.resource.namespaced.then(|| namespace.to_owned());
+        match delete_one(shared, &target, &options, dry_run) {
+            // Somebody else was faster.
+            Err(status) if status.code == StatusCode::NOT_FOUND => {}
+            outcome => drop(outcome?),
+        }
+    }
+    let meta = ListMeta { version: page.version, ..ListMeta::default() };
+    let (body, len) = view.list(&meta, page.items);
+    Ok(compressed(call, body, len))
+}
+
+impl DeleteOptions {
+    /// From the body, or else from the query. Whether it is a dry run, too.
+    fn of(call: &Call) -> Result<(Self, bool), Status> {
+        let query = &call.target.query;
+        let mut options: Self = match &*call.body {
+            [] => Self::default(),
+            body => serde_json::from_slice(body).map_err(|error| {
+                Status::bad_request(format!("the body is no DeleteOptions: {error}"))
+            })?,
+        };
+        options.grace_period_seconds = options.grace_period_seconds.or(query.grace_period);
+        options.propagation_policy =
+            options.propagation_policy.or_else(|| query.propagation_policy.clone());
+        let known = ["Foreground", "Background", "Orphan"];
+        if let Some(other) = options.propagation_policy.as_deref().filter(|p| !known.contains(p)) {
+            let known = ["Foreground", "Background", "Orphan", "nil"];
+            let error = FieldError::not_supported("propagationPolicy", other, &known);
+            return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error]));
+        }
+        let values = options.dry_run.take().unwrap_or_else(|| query.dry_run.clone());
+        let dry_run = is_dry_run(&values, "DeleteOptions")?;
+        Ok((options, dry_run))
+    }
+
+    fn check_preconditions(&self, target: &Target, object: &Object) -> Result<(), Status> {
+        let Some(wanted) = &self.preconditions else { return Ok(()) };
+        let conflict = |why: String| {
+            let mut what = target.resource.group_resource();
+            what.resource = &target.resource.kind;
+            Err(Status::conflict(what, target.name(), why))
+        };
+        let uid = object::meta_text(object, "uid");
+        if let Some(wanted) = wanted.uid.as_deref().filter(|wanted| *wanted != uid) {
+            return conflict(format!(
+                "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). \
+                 The object might have been deleted and then recreated"
+            ));
+        }
+        let version = object::meta_text(object, "resourceVersion");
+        if let Some(wanted) = wanted.resource_version.as_deref().filter(|v| *v != version) {
+            return conflict(format!(
+                "the ResourceVersion in the precondition ({wanted}) does not match the \
+                 ResourceVersion in record ({version}). The object might have been modified"
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn delete_one(
+    shared: &Arc<Shared>,
+    target: &Target,
+    options: &DeleteOptions,
+    dry_run: bool,
+) -> Result<Outcome, Status> {
+    let (table, key) = (&target.resource.table, Key::new(target.namespace(), target.name()));
+    for _ in 0..WRITE_RETRIES_MAX {
+        let current = shared
+            .store
+            .get(table, &key)
+            .ok_or_else(|| Status::not_found(target.resource.group_resource(), target.name()))?;
+        let mut object = served(target, &current);
+        options.check_preconditions(target, &object)?;
+        let changed = mark(shared, target, &mut object, options.grace_period_seconds);
+        let goes = object::may_go(&object) && lifecycle::may_go(shared, target);
+        if dry_run || !(goes || changed) {
+            let outcome = if goes { Outcome::Deleted(current) } else { Outcome::Pending(current) };
+            return Ok(outcome);
+        }
+        if !goes {
+            lifecycle::deleting(target, &mut object);
+            let draft = draft(target, object)?;
+            let expected = Expected::Version(current.version());
+            if let Ok(revision) = shared.store.put(table, expected, draft) {
+                return Ok(Outcome::Pending(revision));
+            }
+            continue;
+        }
+        lifecycle::before_delete(shared, target, &object);
+        // An object that goes at once is shown as it last was, not as on its way out.
+        if let Ok(revision) = shared.store.delete(table, &key, current.version(), None) {
+            deleted(shared, target, &object);
+            return Ok(Outcome::Deleted(revision));
+        }
+    }
+    let why = "the object has been modified; please apply your changes to the latest version and \
+               try again";
+    Err(Status::conflict(target.resource.group_resource(), target.name(), why))
+}
+
+/// Gives an object its deletionTimestamp, or brings it forward. Whether that changed anything.
+fn mark(shared: &Shared, target: &Target, object: &mut Object, asked: Option<i64>) -> bool {
+    let asked = asked.map(|seconds| if seconds < 0 { 1 } else { seconds });
+    let period = lifecycle::grace_period(shared, target, object, asked);
+    let metadata = object::metadata_mut(object);
+    if metadata.contains_key("deletionTimestamp") {
+        let current =
+            metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
+        // A grace period can only be shortened.
+        let Some(period) = asked.filter(|&asked| asked < current) else { return false };
+        metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(period));
+        metadata.insert("deletionTimestamp".to_owned(), due(shared, period).into());
+        return true;
+    }
+    metadata.insert("deletionTimestamp".to_owned(), due(shared, period).into());
+    metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(period));
+    if let Some(generation) = metadata.get("generation").and_then(Value::as_i64) {
+        metadata.insert("generation".to_owned(), json!(generation + 1));
+    }
+    true
+}
+
+fn due(shared: &Shared, period: i64) -> String {
+    let period = std::time::Duration::from_secs(u64::try_from(period).unwrap_or(0));
+    seconds(shared.clock.now().saturating_add(period).unwrap_or(jiff::Timestamp::MAX))
+}
+
+/// What follows from the end of an object.
+pub(super) fn deleted(shared: &Arc<Shared>, target: &Target, object: &Object) {
+    lifecycle::deleted(shared, target, object);
+}

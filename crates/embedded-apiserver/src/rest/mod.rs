@@ -1,0 +1,83 @@
+//! The verbs. Each takes what a request is about and answers with a response or a `Status`.
+
+mod continue_token;
+mod delete;
+mod patch;
+mod read;
+mod watch;
+mod write;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+
+use crate::body::Body;
+use crate::negotiate;
+use crate::request::{Target, Verb};
+use crate::server::Shared;
+use crate::status::Status;
+use crate::view::View;
+
+/// One request for a resource.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: u64,
+    pub(crate) target: Target,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Does what was asked.
+pub(crate) async fn answer(shared: &Arc<Shared>, call: &Call) -> Result<Response<Body>, Status> {
+    let view = View::new(
+        &call.target.resource,
+        negotiate::representation(&call.headers)?,
+        &call.target.query.include_object,
+        &shared.clock,
+    )?;
+    match call.target.verb {
+        Verb::Get => read::get(shared, call, &view),
+        Verb::List => read::list(shared, call, &view).await,
+        Verb::Watch => watch::watch(shared, call, view).await,
+        Verb::Create => write::create(shared, call, &view),
+        Verb::Update => write::update(shared, call, &view),
+        Verb::Patch => patch::patch(shared, call, &view),
+        Verb::Delete => delete::delete(shared, call, &view),
+        Verb::DeleteCollection => delete::delete_collection(shared, call, &view),
+    }
+}
+
+pub(crate) fn json(code: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
+    respond(code, Body::whole(body))
+}
+
+pub(crate) fn respond(code: StatusCode, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// The answer to a request that failed.
+pub(crate) fn failure(status: &Status) -> Response<Body> {
+    let mut response = json(status.code, status.to_json().to_string());
+    if let Some(seconds) = status.details.as_ref().map(|d| d.retry_after_seconds).filter(|&s| s > 0)
+    {
+        response.headers_mut().insert(http::header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// Compresses a body of `len` bytes if the client takes it and it is worth it.
+pub(crate) fn compressed(call: &Call, body: Body, len: usize) -> Response<Body> {
+    if len < crate::limits::GZIP_BYTES_MIN || !negotiate::accepts_gzip(&call.headers) {
+        return respond(StatusCode::OK, body);
+    }
+    let mut response = respond(StatusCode::OK, crate::gzip::compress(body));
+    response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    response
+}

@@ -1,0 +1,290 @@
+//! Watch: a position in a table's history, moved on as fast as the client reads.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::vec;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::{Response, StatusCode};
+use tokio::time::{Duration, Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::read::{fresh, invalid_options};
+use super::{Call, respond};
+use crate::body::Body;
+use crate::limits::WATCH_TIMEOUT;
+use crate::matcher::Matcher;
+use crate::record::Delivery;
+use crate::request::{Query, VersionMatch, parse_version};
+use crate::server::{Shared, WatchSlot};
+use crate::status::{FieldError, Status};
+use crate::store::{EventType, PageRequest, Revision, Subscription, Unreadable};
+use crate::view::{View, event_line, to_bytes};
+
+/// Events that are taken from the store at once: enough that its lock is taken rarely, few enough
+/// that they are not held for long by a client that has stopped reading.
+const BATCH_EVENTS: usize = 256;
+
+/// The last bookmark comes this long before a watch times out, as from a real server, so that the
+/// next watch starts from as new a version as possible.
+const LAST_BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+
+pub(super) async fn watch(
+    shared: &Arc<Shared>,
+    call: &Call,
+    view: View,
+) -> Result<Response<Body>, Status> {
+    let query = &call.target.query;
+    check_options(query)?;
+    let matcher = Matcher::new(&call.target)?;
+    let asked = parse_version(&query.resource_version)?;
+    let table = &call.target.resource.table;
+    let subscription = shared.store.subscribe(table).ok_or_else(Status::no_such_resource)?;
+    let slot = shared.watch_slot()?;
+    let wants_initial = match query.send_initial_events {
+        Some(wanted) => wanted,
+        // Without a version, a watch has always begun with what is there.
+        None => asked == 0,
+    };
+    let now = Instant::now();
+    let timeout = query.timeout.unwrap_or_else(|| WATCH_TIMEOUT.mul_f64(1.0 + shared.random()));
+    let mut watch = Watch {
+        shared: Arc::clone(shared),
+        call_id: call.id,
+        table: Arc::clone(table),
+        view,
+        matcher,
+        subscription,
+        initial: Vec::new().into_iter(),
+        pending: VecDeque::new(),
+        position: asked,
+        unread: None,
+        bookmarks: query.bookmarks,
+        next_bookmark: now + shared.options.bookmark_interval,
+        deadline: now + timeout,
+        connections: shared.connections.current(),
+        watches: shared.watches.current(),
+        over: false,
+        _slot: slot,
+    };
+    if wants_initial {
+        let ends = query.send_initial_events == Some(true) && query.bookmarks;
+        match fresh(shared, asked).await {
+            Ok(()) => watch.begin_with_state(ends),
+            Err(status) => watch.fail(&status),
+        }
+    } else if asked == 0 {
+        watch.position = shared.store.revision();
+    }
+    Ok(respond(StatusCode::OK, watch.into_body()))
+}
+
+fn check_options(query: &Query) -> Result<(), Status> {
+    const MATCH: &str = "resourceVersionMatch";
+    let mut errors = Vec::new();
+    let not_older = query.version_match == Some(VersionMatch::NotOlderThan);
+    if query.send_initial_events.is_some() && !not_older {
+        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        errors.push(FieldError::forbidden(MATCH, why));
+    }
+    if let Some(version_match) = &query.version_match {
+        if query.send_initial_events.is_none() {
+            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is \
+                       provided";
+            errors.push(FieldError::forbidden(MATCH, why));
+        }
+        if !not_older {
+            let given = match version_match {
+                VersionMatch::Unknown(other) => other,
+                _ => "Exact",
+            };
+            errors.push(FieldError::not_supported(MATCH, given, &["NotOlderThan"]));
+        }
+        if query.continue_token.is_some() {
+            let why = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden(MATCH, why));
+        }
+    }
+    invalid_options(&errors)
+}
+
+/// One running watch.
+struct Watch {
+    shared: Arc<Shared>,
+    call_id: u64,
+    table: Arc<str>,
+    view: View,
+    matcher: Matcher,
+    subscription: Subscription,
+    /// The state to begin with, encoded as it is sent.
+    initial: vec::IntoIter<Arc<Revision>>,
+    pending: VecDeque<Pending>,
+    /// Everything up to this version is sent or pending.
+    position: u64,
+    /// Events that were left in the store by the last read of it, once there was one.
+    unread: Option<usize>,
+    bookmarks: bool,
+    next_bookmark: Instant,
+    deadline: Instant,
+    /// Cancelled when connections die, and when watches are ended.
+    connections: CancellationToken,
+    watches: CancellationToken,
+    over: bool,
+    _slot: WatchSlot,
+}
+
+/// What is to be sent next.
+enum Pending {
+    Event(EventType, Arc<Revision>),
+    Bookmark { version: u64, initial_events_end: bool },
+    Error(Bytes),
+}
+
+impl Watch {
+    /// Sends everything that is there, from one version, before what happens after it.
+    fn begin_with_state(&mut self, ends: bool) {
+        let matches = |revision: &Revision| self.matcher.matches(revision);
+        let request = PageRequest {
+            namespace: self.matcher.namespace(),
+            start: None,
+            limit: 0,
+            matches: if self.matcher.selects() { Some(&matches) } else { None },
+        };
+        let Ok(page) = self.shared.store.list(&self.table, None, &request) else {
+            self.over = true;
+            return;
+        };
+        self.position = page.version;
+        self.initial = page.items.into_iter();
+        if ends {
+            let version = page.version;
+            self.pending.push_back(Pending::Bookmark { version, initial_events_end: true });
+        }
+    }
+
+    /// Ends the stream with an error in it, which is where a real server says most of its own.
+    fn fail(&mut self, status: &Status) {
+        let line = event_line(EventType::Error, &to_bytes(&status.to_json()));
+        self.pending.push_back(Pending::Error(line));
+        self.over = true;
+    }
+
+    fn into_body(self) -> Body {
+        Body::chunks(stream::unfold(self, |mut watch| async move {
+            let chunk = watch.next().await?;
+            Some((chunk, watch))
+        }))
+    }
+
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        loop {
+            if self.connections.is_cancelled() {
+                return Some(Err(io::ErrorKind::ConnectionReset.into()));
+            }
+            if self.watches.is_cancelled() {
+                return None;
+            }
+            if let Some(revision) = self.initial.next() {
+                return Some(Ok(self.send(Pending::Event(EventType::Added, revision))));
+            }
+            if let Some(pending) = self.pending.pop_front() {
+                return Some(Ok(self.send(pending)));
+            }
+            if self.over {
+                return None;
+            }
+            self.subscription.changed.borrow_and_update();
+            let read_on = self.read();
+            if self.pending.is_empty() && !self.over {
+                if read_on {
+                    // All of a batch was for others: let them have their turn before the next.
+                    tokio::task::consume_budget().await;
+                } else {
+                    self.wait().await;
+                }
+            }
+        }
+    }
+
+    /// Takes the next events from the store. Whether there are more at once.
+    fn read(&mut self) -> bool {
+        let store = &self.shared.store;
+        let batch = match store.events_after(
+            &self.table,
+            &self.subscription,
+            self.position,
+            BATCH_EVENTS,
+        ) {
+            Ok(batch) => batch,
+            Err(Unreadable::Expired { oldest }) => {
+                self.fail(&Status::too_old(self.position, oldest));
+                return false;
+            }
+            Err(_) => {
+                self.over = true;
+                return false;
+            }
+        };
+        // How much was written since the last read: the client has let that much pass.
+        let all = batch.events.len() + batch.remaining;
+        let written = self.unread.map_or(0, |unread| all.saturating_sub(unread));
+        if written > self.shared.options.watch_lag_max {
+            tracing::debug!(
+                watch = self.call_id,
+                written,
+                "a watcher that does not read is cut off"
+            );
+            self.over = true;
+            return false;
+        }
+        self.unread = Some(batch.remaining);
+        self.position = batch.seen;
+        let events = batch.events.iter().filter_map(|event| self.matcher.event(event));
+        self.pending.extend(events.map(|(event_type, state)| Pending::Event(event_type, state)));
+        batch.remaining > 0
+    }
+
+    /// Until there may be something to do.
+    async fn wait(&mut self) {
+        tokio::select! {
+            () = self.connections.cancelled() => {}
+            () = self.watches.cancelled() => {}
+            () = sleep_until(self.deadline) => self.over = true,
+            () = sleep_until(self.next_bookmark), if self.bookmarks => {
+                let version = self.position;
+                self.pending.push_back(Pending::Bookmark { version, initial_events_end: false });
+            }
+            changed = self.subscription.changed.changed() => {
+                if changed.is_err() {
+                    self.over = true;
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, pending: Pending) -> Bytes {
+        let (line, event_type, key, version) = match pending {
+            Pending::Event(event_type, revision) => {
+                let line = self.view.event(event_type, &revision);
+                (line, event_type, Some(Arc::clone(revision.key())), revision.version())
+            }
+            Pending::Bookmark { version, initial_events_end } => {
+                self.schedule_bookmark();
+                let line = self.view.bookmark(version, initial_events_end);
+                (line, EventType::Bookmark, None, version)
+            }
+            Pending::Error(line) => (line, EventType::Error, None, 0),
+        };
+        self.shared.record.delivery(Delivery { watch: self.call_id, event_type, key, version });
+        line
+    }
+
+    fn schedule_bookmark(&mut self) {
+        let now = Instant::now();
+        let regular = now + self.shared.options.bookmark_interval;
+        let last = self.deadline.checked_sub(LAST_BOOKMARK_BEFORE_END).filter(|last| *last > now);
+        self.next_bookmark = last.map_or(regular, |last| last.min(regular));
+    }
+}

@@ -1,0 +1,215 @@
+//! Create and update.
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use serde_json::Value;
+
+use super::{Call, delete, json};
+use crate::body::Body;
+use crate::kinds::events;
+use crate::limits::{OBJECT_BYTES_MAX, WRITE_RETRIES_MAX};
+use crate::negotiate;
+use crate::object::{self, Object};
+use crate::request::Target;
+use crate::server::Shared;
+use crate::status::{FieldError, Status};
+use crate::store::{Draft, Expected, Key, Revision};
+use crate::validate;
+use crate::view::View;
+use crate::{defaults, lifecycle};
+
+/// Tries of a generateName: five random characters collide once in some ten million.
+const NAME_TRIES: usize = 8;
+
+pub(super) fn create(
+    shared: &Arc<Shared>,
+    call: &Call,
+    view: &View,
+) -> Result<Response<Body>, Status> {
+    let target = &call.target;
+    let dry_run = is_dry_run(&target.query.dry_run, "CreateOptions")?;
+    require_json(call)?;
+    let mut sent = object::decode(target, &call.body)?;
+    object::check_place(target, &mut sent)?;
+    lifecycle::check_namespace(shared, target)?;
+    let generated = object::meta_text(&sent, "name").is_empty();
+    for _ in 0..NAME_TRIES {
+        let object = newborn(shared, target, sent.clone())?;
+        let name = object::meta_text(&object, "name").to_owned();
+        let draft = draft(target, object.clone())?;
+        if dry_run {
+            if shared.store.get(&target.resource.table, &draft.key).is_some() {
+                return Err(Status::already_exists(target.resource.group_resource(), &name));
+            }
+            return Ok(json(StatusCode::CREATED, draft.preview("")));
+        }
+        match shared.store.put(&target.resource.table, Expected::Absent, draft) {
+            Ok(revision) => {
+                lifecycle::created(shared, target, &object);
+                return Ok(json(StatusCode::CREATED, view.object(&revision)));
+            }
+            Err(_) if generated => {}
+            Err(_) => return Err(Status::already_exists(target.resource.group_resource(), &name)),
+        }
+    }
+    Err(Status::already_exists(
+        target.resource.group_resource(),
+        object::meta_text(&sent, "generateName"),
+    ))
+}
+
+/// A new object, complete and valid.
+fn newborn(shared: &Shared, target: &Target, mut object: Object) -> Result<Object, Status> {
+    let resource = &target.resource;
+    object::on_create(resource, &mut object, &shared.birth())?;
+    defaults::on_create(resource, &mut object);
+    let mut errors = validate::create(resource, object::metadata(&object));
+    errors.extend(lifecycle::prepare_create(shared, target, &mut object));
+    object::refuse(resource, &object, &errors)?;
+    Ok(object)
+}
+
+pub(super) fn update(
+    shared: &Arc<Shared>,
+    call: &Call,
+    view: &View,
+) -> Result<Response<Body>, Status> {
+    let target = &call.target;
+    let dry_run = is_dry_run(&target.query.dry_run, "UpdateOptions")?;
+    require_json(call)?;
+    let mut sent = object::decode(target, &call.body)?;
+    object::check_place(target, &mut sent)?;
+    let revision = modify(shared, target, dry_run, |old| {
+        let (wanted, found) = (object::meta_text(&sent, "uid"), object::meta_text(old, "uid"));
+        if !wanted.is_empty() && wanted != found {
+            let why = format!(
+                "Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+            );
+            return Err(Status::conflict(target.resource.group_resource(), target.name(), why));
+        }
+        Ok(sent.clone())
+    })?;
+    Ok(json(StatusCode::OK, revision.bytes(view)))
+}
+
+/// The outcome of a modification.
+pub(super) enum Modified {
+    Stored(Arc<Revision>),
+    /// A dry run: what would have been stored.
+    Preview(bytes::Bytes),
+}
+
+impl Modified {
+    pub(super) fn bytes(&self, view: &View) -> bytes::Bytes {
+        match self {
+            Self::Stored(revision) => view.object(revision),
+            Self::Preview(bytes) => bytes.clone(),
+        }
+    }
+}
+
+/// Reads, changes and writes an object. A change that names the version it was made from is refused
+/// when that is not the newest; one that does not is made again from the newest.
+pub(super) fn modify(
+    shared: &Arc<Shared>,
+    target: &Target,
+    dry_run: bool,
+    change: impl Fn(&Object) -> Result<Object, Status>,
+) -> Result<Modified, Status> {
+    let resource = &target.resource;
+    let key = Key::new(target.namespace(), target.name());
+    let conflict = || {
+        let why = "the object has been modified; please apply your changes to the latest version \
+                   and try again";
+        Status::conflict(resource.group_resource(), target.name(), why)
+    };
+    for _ in 0..WRITE_RETRIES_MAX {
+        let current = shared
+            .store
+            .get(&resource.table, &key)
+            .ok_or_else(|| Status::not_found(resource.group_resource(), target.name()))?;
+        let old = served(target, &current);
+        let mut new = change(&old)?;
+        match object::meta_text(&new, "resourceVersion") {
+            "" | "0" if !resource.unconditional_update => {
+                object::refuse(resource, &new, &[validate::version_required()])?;
+            }
+            "" | "0" => {}
+            version if version != current.version().to_string() => return Err(conflict()),
+            _ => {}
+        }
+        object::on_update(target, &old, &mut new);
+        defaults::on_write(resource, &mut new);
+        let version = current.version().to_string();
+        object::metadata_mut(&mut new).insert("resourceVersion".to_owned(), version.into());
+        let mut errors = validate::update(resource, object::metadata(&old), object::metadata(&new));
+        errors.extend(lifecycle::prepare_update(target, &old, &mut new));
+        object::refuse(resource, &new, &errors)?;
+        let draft = draft(target, new.clone())?;
+        if dry_run {
+            return Ok(Modified::Preview(draft.preview(&current.version().to_string())));
+        }
+        if draft.is_same_as(&current) {
+            return Ok(Modified::Stored(current));
+        }
+        let gone = object::may_go(&new);
+        let written = if gone {
+            shared.store.delete(&resource.table, &key, current.version(), Some(draft))
+        } else {
+            shared.store.put(&resource.table, Expected::Version(current.version()), draft)
+        };
+        match written {
+            Ok(revision) if gone => {
+                delete::deleted(shared, target, &new);
+                return Ok(Modified::Stored(revision));
+            }
+            Ok(revision) => {
+                lifecycle::updated(shared, target, &new);
+                return Ok(Modified::Stored(revision));
+            }
+            Err(_) => {}
+        }
+    }
+    Err(conflict())
+}
+
+/// A stored object as the target's resource shows it.
+pub(super) fn served(target: &Target, revision: &Revision) -> Object {
+    let mut object = revision.to_map();
+    if target.resource.group == events::GROUP {
+        events::from_core(&mut object);
+    } else if target.resource.custom {
+        object.insert("apiVersion".to_owned(), target.resource.api_version().into());
+    }
+    object
+}
+
+/// Encodes an object for the store.
+pub(super) fn draft(target: &Target, mut object: Object) -> Result<Draft, Status> {
+    if target.resource.group == events::GROUP {
+        events::to_core(&mut object);
+    }
+    let draft = Draft::encode(&target.storage, &object);
+    if draft.len() > OBJECT_BYTES_MAX {
+        return Err(Status::too_large_entity(OBJECT_BYTES_MAX));
+    }
+    Ok(draft)
+}
+
+/// `dryRun=All` is the only value there is.
+pub(super) fn is_dry_run(values: &[String], options: &str) -> Result<bool, Status> {
+    if values.iter().any(|value| value != "All") {
+        let given: Vec<Value> = values.iter().map(|value| value.as_str().into()).collect();
+        let error = FieldError::not_supported("dryRun", given, &["All"]);
+        return Err(Status::invalid("meta.k8s.io", options, "", &[error]));
+    }
+    Ok(!values.is_empty())
+}
+
+fn require_json(call: &Call) -> Result<(), Status> {
+    match negotiate::content_type(&call.headers) {
+        "application/json" => Ok(()),
+        _ => Err(Status::unsupported_media_type(&["application/json"])),
+    }
+}

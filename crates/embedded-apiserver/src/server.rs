@@ -1,0 +1,369 @@
+//! The server: its state, its options, and what a test can do to it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use parking_lot::{Mutex, RwLock};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::access::{ADMIN, Access};
+use crate::clock::Clock;
+use crate::kinds::{Registry, crd};
+use crate::limits;
+use crate::object::Birth;
+use crate::record::{Delivery, Record, RequestRecord};
+use crate::status::Status;
+use crate::store::{PageRequest, Snapshot, Store};
+
+/// A Kubernetes API server, in this process. Cheap to clone: all clones are the same server.
+///
+/// See the [crate's documentation](crate) for what it does and what it does not.
+#[derive(Clone)]
+pub struct ApiServer {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer")
+            .field("revision", &self.store().revision())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Options of a server that is about to start.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    options: Options,
+    started_at: Option<Timestamp>,
+    seed: Option<u64>,
+    token: Option<String>,
+    anonymous: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    pub(crate) bookmark_interval: Duration,
+    pub(crate) watch_lag_max: usize,
+    pub(crate) watches_max: usize,
+    pub(crate) pods_run: bool,
+    history_window: Duration,
+    history_bytes_max: usize,
+}
+
+/// What all parts of one server share.
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) clock: Clock,
+    pub(crate) store: Store,
+    pub(crate) registry: RwLock<Registry>,
+    pub(crate) access: Access,
+    pub(crate) record: Record,
+    /// Ended when connections die.
+    pub(crate) connections: Switch,
+    /// Ended when watches do.
+    pub(crate) watches: Switch,
+    watch_count: AtomicUsize,
+    rng: Mutex<fastrand::Rng>,
+    admin_token: String,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+/// A token for what exists now, which can be ended so that what comes next is not.
+#[derive(Debug, Default)]
+pub(crate) struct Switch(RwLock<CancellationToken>);
+
+impl Switch {
+    pub(crate) fn current(&self) -> CancellationToken {
+        self.0.read().clone()
+    }
+
+    pub(crate) fn end(&self) {
+        std::mem::take(&mut *self.0.write()).cancel();
+    }
+}
+
+/// One of the watches that may be open at once.
+#[derive(Debug)]
+pub(crate) struct WatchSlot(Arc<Shared>);
+
+impl Drop for WatchSlot {
+    fn drop(&mut self) {
+        self.0.watch_count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            options: Options {
+                bookmark_interval: limits::BOOKMARK_INTERVAL,
+                watch_lag_max: limits::WATCH_LAG_MAX,
+                watches_max: limits::WATCHES_MAX,
+                pods_run: false,
+                history_window: limits::HISTORY_WINDOW,
+                history_bytes_max: limits::HISTORY_BYTES_MAX,
+            },
+            started_at: None,
+            seed: None,
+            token: None,
+            anonymous: false,
+        }
+    }
+}
+
+impl Builder {
+    /// Time between the bookmarks of a quiet watch; a minute if not set.
+    pub fn bookmark_interval(mut self, interval: Duration) -> Self {
+        self.options.bookmark_interval = interval;
+        self
+    }
+
+    /// How long superseded states can be read and watched from; five minutes if not set.
+    pub fn history_window(mut self, window: Duration) -> Self {
+        self.options.history_window = window;
+        self
+    }
+
+    /// How many bytes of superseded states are kept at most, whatever the window.
+    pub fn history_bytes_max(mut self, bytes: usize) -> Self {
+        self.options.history_bytes_max = bytes;
+        self
+    }
+
+    /// How many events may pass a watcher that does not read before it is cut off.
+    pub fn watch_lag_max(mut self, events: usize) -> Self {
+        self.options.watch_lag_max = events;
+        self
+    }
+
+    /// How many watches may be open at once; more get a 429.
+    pub fn watches_max(mut self, watches: usize) -> Self {
+        self.options.watches_max = watches;
+        self
+    }
+
+    /// Makes pods run: they are scheduled, start, become ready, and end gracefully. Needs a tokio
+    /// runtime when the server is built.
+    pub fn pods_run(mut self, run: bool) -> Self {
+        self.options.pods_run = run;
+        self
+    }
+
+    /// The wall-clock time at the start, from where it moves with tokio's time. With
+    /// [`seed`](Self::seed), two runs of a test under paused time give the same objects.
+    pub fn starting_at(mut self, at: Timestamp) -> Self {
+        self.started_at = Some(at);
+        self
+    }
+
+    /// Makes uids, generated names and random faults repeat.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The bearer token of the administrator; a random one if not set.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Lets requests on sockets in without a token, as `system:anonymous`.
+    pub fn anonymous(mut self, allowed: bool) -> Self {
+        self.anonymous = allowed;
+        self
+    }
+
+    /// Starts the server. It is ready at once, and listens on no socket until told to.
+    pub fn build(self) -> ApiServer {
+        let admin_token = self.token.unwrap_or_else(random_token);
+        let access = Access::new(!self.anonymous);
+        access.add_token(admin_token.clone(), ADMIN);
+        let shared = Shared {
+            clock: self.started_at.map_or_else(Clock::system, Clock::starting_at),
+            store: Store::new(self.options.history_window, self.options.history_bytes_max),
+            registry: RwLock::new(Registry::new()),
+            access,
+            record: Record::default(),
+            connections: Switch::default(),
+            watches: Switch::default(),
+            watch_count: AtomicUsize::new(0),
+            rng: Mutex::new(self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed)),
+            admin_token,
+            options: self.options,
+        };
+        for resource in shared.registry.read().iter() {
+            shared.store.open_table(&resource.table);
+        }
+        let server = ApiServer { shared: Arc::new(shared) };
+        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+            let namespace =
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            server.create(namespace).expect("a new server has no such namespace");
+        }
+        server
+    }
+}
+
+impl ApiServer {
+    /// A server with the usual options.
+    pub fn start() -> Self {
+        Builder::default().build()
+    }
+
+    /// Options for a server.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The objects, their versions and their history.
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// Who may do what.
+    pub fn access(&self) -> &Access {
+        &self.shared.access
+    }
+
+    /// The administrator's bearer token.
+    pub fn token(&self) -> &str {
+        &self.shared.admin_token
+    }
+
+    /// The last requests, oldest first.
+    pub fn requests(&self) -> Vec<RequestRecord> {
+        self.shared.record.requests()
+    }
+
+    /// What watches were given last, oldest first.
+    pub fn deliveries(&self) -> Vec<Delivery> {
+        self.shared.record.deliveries()
+    }
+
+    /// Forgets requests and deliveries so far.
+    pub fn clear_record(&self) {
+        self.shared.record.clear();
+    }
+
+    /// How many watches are open.
+    pub fn watches(&self) -> usize {
+        self.shared.watch_count.load(Ordering::Relaxed)
+    }
+
+    /// Ends all watches in an orderly way, as a server does that is about to stop.
+    pub fn drop_watches(&self) {
+        self.shared.watches.end();
+    }
+
+    /// Breaks all connections, as a crash and restart of the server does. The objects stay.
+    pub fn restart(&self) {
+        self.shared.connections.end();
+    }
+
+    /// Goes back to a snapshot, and to its version, as a restore from a backup does: all connections
+    /// break, versions that were given out will be given out again.
+    pub fn restore(&self, snapshot: &Snapshot) {
+        self.restore_silently(snapshot);
+        self.restart();
+    }
+
+    /// The same under running watches, which are not told, and are given nothing until the versions
+    /// have passed the point where they were: what a proxy between client and server can make of it.
+    pub fn restore_silently(&self, snapshot: &Snapshot) {
+        self.shared.store.restore(snapshot);
+        self.shared.reload_custom();
+    }
+}
+
+impl Shared {
+    /// A number in 0..1.
+    pub(crate) fn random(&self) -> f64 {
+        self.rng.lock().f64()
+    }
+
+    pub(crate) fn birth(&self) -> Birth {
+        let mut rng = self.rng.lock();
+        Birth { uid: uid(&mut rng), now: self.clock.now_text(), suffix: name_suffix(&mut rng) }
+    }
+
+    pub(crate) fn watch_slot(self: &Arc<Self>) -> Result<WatchSlot, Status> {
+        let slot = WatchSlot(Arc::clone(self));
+        let open = self.watch_count.fetch_add(1, Ordering::Relaxed);
+        if open >= self.options.watches_max {
+            let max = self.options.watches_max;
+            return Err(Status::too_many_requests(format!("{max} watches are open already"), 1));
+        }
+        Ok(slot)
+    }
+
+    /// Serves the resource of a CustomResourceDefinition.
+    pub(crate) fn serve_custom(&self, definition: &Value) {
+        let resources = crd::resources(definition);
+        for resource in &resources {
+            self.store.open_table(&resource.table);
+        }
+        self.registry.write().insert_custom(resources);
+    }
+
+    /// Stops serving a custom resource. The table of its objects, if it was served.
+    pub(crate) fn unserve_custom(&self, group: &str, plural: &str) -> Option<Arc<str>> {
+        let mut registry = self.registry.write();
+        let served = registry.group(group).iter().find(|r| r.custom && r.plural == plural);
+        let table = served.map(|resource| Arc::clone(&resource.table))?;
+        registry.remove_custom(group, plural);
+        Some(table)
+    }
+
+    /// Serves exactly the custom resources whose definitions are stored.
+    fn reload_custom(&self) {
+        let mut registry = Registry::new();
+        let everything = PageRequest { namespace: None, start: None, limit: 0, matches: None };
+        let table = format!("{}.{}", crd::PLURAL, crd::GROUP);
+        for definition in
+            self.store.list(&table, None, &everything).into_iter().flat_map(|p| p.items)
+        {
+            let resources = crd::resources(&Value::Object(definition.to_map()));
+            for resource in &resources {
+                self.store.open_table(&resource.table);
+            }
+            registry.insert_custom(resources);
+        }
+        let old = std::mem::replace(&mut *self.registry.write(), registry);
+        let registry = self.registry.read();
+        for gone in old.iter().filter(|r| registry.get(&r.group, &r.version, &r.plural).is_none()) {
+            self.store.close_table(&gone.table);
+        }
+    }
+}
+
+fn uid(rng: &mut fastrand::Rng) -> String {
+    // Version 4, variant 1: the rest is random.
+    let bits = (rng.u128(..) & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+    parts.join("-")
+}
+
+/// Five characters without vowels, and without digits that look like one, as Kubernetes does it: a
+/// generated name is never a word.
+fn name_suffix(rng: &mut fastrand::Rng) -> String {
+    const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    (0..5).map(|_| char::from(ALPHABET[rng.usize(..ALPHABET.len())])).collect()
+}
+
+fn random_token() -> String {
+    let mut bytes = [0_u8; 24];
+    getrandom::fill(&mut bytes).expect("the operating system gives random numbers");
+    base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, bytes)
+}

@@ -1,0 +1,179 @@
+//! From an HTTP request to a response: who, what, whether, and then the verb.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request, Response, StatusCode, request::Parts};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use crate::access::User;
+use crate::body::Body;
+use crate::limits::BODY_BYTES_MAX;
+use crate::record::RequestRecord;
+use crate::request::{Target, route};
+use crate::rest::{self, Call, failure};
+use crate::server::{ApiServer, Shared};
+use crate::status::Status;
+use crate::{discovery, health, openapi};
+
+/// How requests reach the server.
+#[derive(Debug, Clone)]
+pub(crate) enum Origin {
+    /// From this process, as a user.
+    InProcess(User),
+    /// From a socket: the token says who.
+    Socket,
+}
+
+/// The server as a `tower` service, to be called in process: by `kube::Client`, or directly.
+#[derive(Debug, Clone)]
+pub struct ApiService {
+    shared: Arc<Shared>,
+    origin: Origin,
+}
+
+impl ApiServer {
+    /// The server as a service that takes requests as `user`, without a token.
+    pub fn service_as(&self, user: impl Into<Arc<str>>) -> ApiService {
+        let origin = Origin::InProcess(User(user.into()));
+        ApiService { shared: Arc::clone(&self.shared), origin }
+    }
+
+    /// The server as a service that asks for a token.
+    pub fn service(&self) -> ApiService {
+        ApiService { shared: Arc::clone(&self.shared), origin: Origin::Socket }
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for ApiService
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Response<Body>>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let Self { shared, origin } = self.clone();
+        Box::pin(async move { shared.serve(request, &origin).await })
+    }
+}
+
+impl Shared {
+    /// Answers a request. An error is what a client sees of a connection that failed.
+    pub(crate) async fn serve<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        origin: &Origin,
+    ) -> io::Result<Response<Body>>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let user = match origin {
+            Origin::InProcess(user) => Ok(user.clone()),
+            Origin::Socket => self.access.authenticate(&parts.headers),
+        };
+        let target = route(&parts.method, &parts.uri, &self.registry.read());
+        let id = self.record.request(self.record_of(&parts, user.as_ref().ok(), &target));
+        let connections = self.connections.current();
+        let answered = async {
+            let user = user?;
+            match target? {
+                None => Ok(self.plain(&parts)),
+                Some(target) => {
+                    self.access.authorize(&user, &target)?;
+                    let body = read_body(body).await?;
+                    let call = Call { id, target, headers: parts.headers, body };
+                    rest::answer(self, &call).await
+                }
+            }
+        };
+        let response = tokio::select! {
+            answered = answered => answered.unwrap_or_else(|status| failure(&status)),
+            () = connections.cancelled() => return Err(io::ErrorKind::ConnectionReset.into()),
+        };
+        let status = response.status().as_u16();
+        self.record.amend(id, |request| request.status = Some(status));
+        Ok(response)
+    }
+
+    fn record_of(
+        &self,
+        parts: &Parts,
+        user: Option<&User>,
+        target: &Result<Option<Target>, Status>,
+    ) -> RequestRecord {
+        let target = target.as_ref().ok().and_then(Option::as_ref);
+        RequestRecord {
+            id: 0,
+            at: self.clock.elapsed(),
+            revision: self.store.revision(),
+            user: user.map(|user| user.0.to_string()).unwrap_or_default(),
+            method: parts.method.to_string(),
+            uri: parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
+            verb: target.map(|target| target.verb),
+            resource: target.map(Target::resource_path).unwrap_or_default(),
+            namespace: target.map(|target| target.namespace().to_owned()).unwrap_or_default(),
+            name: target.map(|target| target.name().to_owned()).unwrap_or_default(),
+            status: None,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Everything that is not a resource: discovery, schemas, version, health.
+    fn plain(&self, parts: &Parts) -> Response<Body> {
+        if parts.method != http::Method::GET {
+            return failure(&Status::method_not_allowed());
+        }
+        let path = parts.uri.path();
+        let accept = parts.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
+        let registry = self.registry.read();
+        let found = discovery::respond(path, accept, &registry)
+            .map(|(content_type, value)| (content_type, value.to_string()))
+            .or_else(|| openapi::respond(path, accept, &registry))
+            .or_else(|| health::respond(path, parts.uri.query()));
+        match found {
+            Some((content_type, text)) => of_type(StatusCode::OK, content_type, text),
+            None => page_not_found(),
+        }
+    }
+}
+
+/// What a real server says for a path, or a group, that it has never heard of.
+fn page_not_found() -> Response<Body> {
+    let text = "404 page not found\n".to_owned();
+    of_type(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", text)
+}
+
+fn of_type(code: StatusCode, content_type: &'static str, text: String) -> Response<Body> {
+    let mut response = rest::respond(code, Body::whole(text));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+async fn read_body<B>(body: B) -> Result<Bytes, Status>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let limited = std::pin::pin!(Limited::new(body, BODY_BYTES_MAX));
+    match limited.collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(Status::too_large_entity(BODY_BYTES_MAX))
+        }
+        Err(error) => Err(Status::bad_request(format!("the body could not be read: {error}"))),
+    }
+}

@@ -1,0 +1,293 @@
+//! Objects in the representation that a client asked for. Whatever can be a slice of the stored
+//! bytes is one: only tables, and events of the other group, are encoded for a reader.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use serde_json::{Map, Value, json};
+
+use crate::body::Body;
+use crate::clock::Clock;
+use crate::kinds::{Resource, events};
+use crate::negotiate::{MetaVersion, Representation};
+use crate::print;
+use crate::status::Status;
+use crate::store::{EVENT_CLOSING, EventType, Revision};
+
+/// Bytes of a list that are sent at once: enough that a page of small objects is a few writes.
+const LIST_CHUNK_BYTES: usize = 64 * 1024;
+
+/// How one client sees the objects of one resource.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    resource: Arc<Resource>,
+    representation: Representation,
+    include: Include,
+    head: Bytes,
+    clock: Clock,
+    /// A watch's first table has the column definitions; its later ones do without.
+    headers_sent: bool,
+}
+
+/// What a table's rows carry beside their cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Include {
+    Nothing,
+    Metadata,
+    Object,
+}
+
+/// `metadata` of a list.
+#[derive(Debug, Default)]
+pub(crate) struct ListMeta {
+    pub(crate) version: u64,
+    pub(crate) continue_token: Option<String>,
+    pub(crate) remaining: Option<usize>,
+}
+
+impl ListMeta {
+    fn to_json(&self) -> Value {
+        let mut out = json!({"resourceVersion": self.version.to_string()});
+        if let Some(token) = &self.continue_token {
+            out["continue"] = json!(token);
+        }
+        if let Some(remaining) = self.remaining {
+            out["remainingItemCount"] = json!(remaining);
+        }
+        out
+    }
+}
+
+impl View {
+    pub(crate) fn new(
+        resource: &Arc<Resource>,
+        representation: Representation,
+        include: &str,
+        clock: &Clock,
+    ) -> Result<Self, Status> {
+        let include = match include {
+            "" | "Metadata" => Include::Metadata,
+            "None" => Include::Nothing,
+            "Object" => Include::Object,
+            other => {
+                return Err(Status::bad_request(format!(
+                    "Unable to convert to Table as requested: includeObject: Invalid value: \
+                     {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+                )));
+            }
+        };
+        let head = match representation {
+            Representation::Metadata(meta) => partial_head(meta).into(),
+            _ => resource.head().into(),
+        };
+        let resource = Arc::clone(resource);
+        Ok(Self {
+            resource,
+            representation,
+            include,
+            head,
+            clock: clock.clone(),
+            headers_sent: false,
+        })
+    }
+
+    /// One object, as the answer to a get or a write.
+    pub(crate) fn object(&self, revision: &Revision) -> Bytes {
+        match self.representation {
+            Representation::Object if self.converts_events() => to_bytes(&self.converted(revision)),
+            Representation::Object => {
+                let object = revision.object();
+                if object.starts_with(&self.head) {
+                    object
+                } else {
+                    join(&self.head, &revision.tail())
+                }
+            }
+            Representation::Metadata(_) => self.metadata_only(&revision.metadata()),
+            Representation::Table(meta) => {
+                let version = revision.version();
+                to_bytes(&self.table(
+                    meta,
+                    &ListMeta { version, ..ListMeta::default() },
+                    &[revision],
+                    true,
+                ))
+            }
+        }
+    }
+
+    /// One line of a watch.
+    pub(crate) fn event(&mut self, event_type: EventType, revision: &Revision) -> Bytes {
+        let as_stored = self.representation == Representation::Object
+            && event_type == revision.event_type()
+            && !self.converts_events()
+            && revision.line()[event_type.opening().len()..].starts_with(&self.head);
+        if as_stored {
+            return revision.line().clone();
+        }
+        let object = match self.representation {
+            Representation::Table(meta) => {
+                let headers = !std::mem::replace(&mut self.headers_sent, true);
+                let list = ListMeta { version: revision.version(), ..ListMeta::default() };
+                to_bytes(&self.table(meta, &list, &[revision], headers))
+            }
+            _ => self.object(revision),
+        };
+        event_line(event_type, &object)
+    }
+
+    /// A bookmark, the one that ends the initial events if so asked.
+    pub(crate) fn bookmark(&mut self, version: u64, initial_events_end: bool) -> Bytes {
+        let mut metadata =
+            json!({"resourceVersion": version.to_string(), "creationTimestamp": null});
+        if initial_events_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let metadata = to_bytes(&metadata);
+        let object = match self.representation {
+            Representation::Table(meta) => {
+                let list = ListMeta { version, ..ListMeta::default() };
+                let headers = !std::mem::replace(&mut self.headers_sent, true);
+                to_bytes(&self.table(meta, &list, &[], headers))
+            }
+            Representation::Object | Representation::Metadata(_) => self.metadata_only(&metadata),
+        };
+        event_line(EventType::Bookmark, &object)
+    }
+
+    /// A list, and how many bytes it is (of a table: none, it is made as a whole).
+    pub(crate) fn list(&self, meta: &ListMeta, items: Vec<Arc<Revision>>) -> (Body, usize) {
+        if let Representation::Table(version) = self.representation {
+            let rows: Vec<&Revision> = items.iter().map(AsRef::as_ref).collect();
+            let bytes = to_bytes(&self.table(version, meta, &rows, true));
+            let len = bytes.len();
+            return (Body::whole(bytes), len);
+        }
+        let (kind, api_version) = match self.representation {
+            Representation::Metadata(meta) => {
+                ("PartialObjectMetadataList", meta.api_version().to_owned())
+            }
+            _ => (&*self.resource.list_kind, self.resource.api_version()),
+        };
+        let meta = meta.to_json();
+        let opening = format!(
+            r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{meta},"items":["#
+        );
+        let len = opening.len() + items.iter().map(|item| item.line().len()).sum::<usize>();
+        let view = self.clone();
+        let mut items = items.into_iter();
+        let mut pending = Some(opening.into_bytes());
+        let mut first = true;
+        let chunks = std::iter::from_fn(move || {
+            let mut chunk = pending.take()?;
+            chunk.reserve(LIST_CHUNK_BYTES);
+            while chunk.len() < LIST_CHUNK_BYTES {
+                let Some(item) = items.next() else {
+                    chunk.extend_from_slice(b"]}\n");
+                    return Some(Ok(chunk.into()));
+                };
+                if !std::mem::replace(&mut first, false) {
+                    chunk.push(b',');
+                }
+                view.push_item(&mut chunk, &item);
+            }
+            pending = Some(Vec::new());
+            Some(Ok(Bytes::from(chunk)))
+        });
+        (Body::chunks(stream::iter(chunks)), len)
+    }
+
+    /// An item of a list. Those of built-in kinds come without apiVersion and kind, as from a real
+    /// server; clients must not rely on them.
+    fn push_item(&self, out: &mut Vec<u8>, item: &Revision) {
+        if self.representation == Representation::Object
+            && !self.resource.custom
+            && !self.converts_events()
+        {
+            out.push(b'{');
+            out.extend_from_slice(&item.tail());
+        } else {
+            out.extend_from_slice(&self.object(item));
+        }
+    }
+
+    fn metadata_only(&self, metadata: &[u8]) -> Bytes {
+        let mut out = Vec::with_capacity(self.head.len() + metadata.len() + 16);
+        out.extend_from_slice(&self.head);
+        out.extend_from_slice(br#""metadata":"#);
+        out.extend_from_slice(metadata);
+        out.push(b'}');
+        out.into()
+    }
+
+    fn converts_events(&self) -> bool {
+        self.resource.group == events::GROUP
+    }
+
+    fn converted(&self, revision: &Revision) -> Value {
+        let mut object = revision.to_map();
+        if self.converts_events() {
+            events::from_core(&mut object);
+        }
+        Value::Object(object)
+    }
+
+    fn table(
+        &self,
+        meta: MetaVersion,
+        list: &ListMeta,
+        rows: &[&Revision],
+        headers: bool,
+    ) -> Value {
+        let now = self.clock.now();
+        let rows = rows.iter().map(|revision| {
+            let object = self.converted(revision);
+            let mut row = json!({"cells": print::cells(&self.resource, &object, now)});
+            match self.include {
+                Include::Nothing => {}
+                Include::Object => row["object"] = object,
+                Include::Metadata => row["object"] = partial(meta, &object),
+            }
+            row
+        });
+        json!({
+            "kind": "Table",
+            "apiVersion": meta.api_version(),
+            "metadata": list.to_json(),
+            "columnDefinitions": headers.then(|| print::columns(&self.resource)),
+            "rows": rows.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// An event with an object that is no revision, such as the `Status` of an ERROR.
+pub(crate) fn event_line(event_type: EventType, object: &[u8]) -> Bytes {
+    let opening = event_type.opening();
+    let mut line = Vec::with_capacity(opening.len() + object.len() + EVENT_CLOSING.len());
+    line.extend_from_slice(opening);
+    line.extend_from_slice(object);
+    line.extend_from_slice(EVENT_CLOSING);
+    line.into()
+}
+
+pub(crate) fn to_bytes(value: &Value) -> Bytes {
+    value.to_string().into()
+}
+
+fn partial(meta: MetaVersion, object: &Value) -> Value {
+    let mut out = Map::new();
+    out.insert("kind".to_owned(), "PartialObjectMetadata".into());
+    out.insert("apiVersion".to_owned(), meta.api_version().into());
+    out.insert("metadata".to_owned(), object.get("metadata").cloned().unwrap_or_default());
+    Value::Object(out)
+}
+
+fn partial_head(meta: MetaVersion) -> Vec<u8> {
+    let api_version = meta.api_version();
+    format!(r#"{{"apiVersion":"{api_version}","kind":"PartialObjectMetadata","#).into_bytes()
+}
+
+fn join(head: &[u8], tail: &[u8]) -> Bytes {
+    [head, tail].concat().into()
+}
