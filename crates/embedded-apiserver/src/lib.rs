@@ -5,6 +5,7 @@ mod body;
 #[cfg(feature = "client")]
 mod client;
 mod clock;
+mod connection;
 mod defaults;
 mod direct;
 mod discovery;

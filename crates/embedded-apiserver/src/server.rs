@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{ADMIN, Access};
@@ -67,6 +68,8 @@ pub(crate) struct Shared {
     pub(crate) connections: Switch,
     /// Ended when watches do.
     pub(crate) watches: Switch,
+    /// Whether new connections are let in; listeners close their sockets while they are not.
+    pub(crate) accepting: watch::Sender<bool>,
     watch_count: AtomicUsize,
     rng: Mutex<fastrand::Rng>,
     admin_token: String,
@@ -197,6 +200,7 @@ impl Builder {
             record: Record::default(),
             connections: Switch::default(),
             watches: Switch::default(),
+            accepting: watch::Sender::new(true),
             watch_count: AtomicUsize::new(0),
             rng: Mutex::new(self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed)),
             admin_token,
@@ -269,6 +273,18 @@ impl ApiServer {
     /// Breaks all connections, as a crash and restart of the server does. The objects stay.
     pub fn restart(&self) {
         self.shared.connections.end();
+    }
+
+    /// Refuses connections, and breaks those there are, until
+    /// [`accept_connections`](Self::accept_connections): a server that is down.
+    pub fn refuse_connections(&self) {
+        self.shared.accepting.send_replace(false);
+        self.restart();
+    }
+
+    /// Ends [`refuse_connections`](Self::refuse_connections).
+    pub fn accept_connections(&self) {
+        self.shared.accepting.send_replace(true);
     }
 
     /// Goes back to a snapshot, and to its version, as a restore from a backup does: all connections

@@ -80,6 +80,9 @@ impl Shared {
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        if !*self.accepting.borrow() {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
         let (parts, body) = request.into_parts();
         let user = match origin {
             Origin::InProcess(user) => Ok(user.clone()),
