@@ -46,7 +46,7 @@ impl ApiServer {
 
     /// Replaces the `status` of an object.
     pub fn update_status(&self, object: Value) -> Result<Value, Status> {
-        let object = self.placed(object)?;
+        let object = into_map(object)?;
         let path = format!("{}/status", self.path_of(&object, true)?);
         self.call(&Method::PUT, &path, &Value::Object(object))
     }
@@ -101,17 +101,9 @@ impl ApiServer {
     }
 
     fn write(&self, method: &Method, object: Value) -> Result<Value, Status> {
-        let object = self.placed(object)?;
+        let object = into_map(object)?;
         let path = self.path_of(&object, method == Method::PUT)?;
         self.call(method, &path, &Value::Object(object))
-    }
-
-    /// The object, in the default namespace if it needs one and has none.
-    fn placed(&self, object: Value) -> Result<Object, Status> {
-        match object {
-            Value::Object(object) => Ok(object),
-            _ => Err(Status::bad_request("an object is a JSON object")),
-        }
     }
 
     fn path_of(&self, object: &Object, named: bool) -> Result<String, Status> {
@@ -155,6 +147,13 @@ impl ApiServer {
         let bytes = now(response.into_body().collect()).expect("the answer to a write is whole");
         let bytes = bytes.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+}
+
+fn into_map(object: Value) -> Result<Object, Status> {
+    match object {
+        Value::Object(object) => Ok(object),
+        _ => Err(Status::bad_request("an object is a JSON object")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Kinds whose objects have consequences: namespaces hold others, CustomResourceDefinitions serve
+//! Kinds whose objects have consequences: namespaces hold others, `CustomResourceDefinition`s serve
 //! others, pods take time to end. Garbage collection, namespace deletion and controllers would hang
 //! on these same moments.
 
@@ -155,8 +155,7 @@ pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target, _object: &Object) {
 fn end_custom(shared: &Arc<Shared>, definition: &Value) {
     let Some((group, plural)) = crd::names(definition) else { return };
     let Some(table) = shared.unserve_custom(group, plural) else { return };
-    let everything = PageRequest { namespace: None, start: None, limit: 0, matches: None };
-    if let Ok(page) = shared.store.list(&table, None, &everything) {
+    if let Ok(page) = shared.store.list(&table, None, &PageRequest::default()) {
         for item in page.items {
             drop(shared.store.delete(&table, item.key(), item.version(), None));
         }

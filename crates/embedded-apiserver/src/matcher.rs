@@ -6,7 +6,7 @@ use crate::kinds::Resource;
 use crate::request::Target;
 use crate::selector::{FieldOperator, FieldSelector, LabelSelector};
 use crate::status::Status;
-use crate::store::{Event, EventType, Revision};
+use crate::store::{Event, EventType, PageRequest, Revision, Select};
 
 /// The selection of one request, ready to be matched against revisions.
 #[derive(Debug)]
@@ -49,16 +49,21 @@ impl Matcher {
         })
     }
 
-    pub(crate) fn namespace(&self) -> Option<&str> {
+    fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }
 
-    /// Whether there are selectors; the namespace is none.
-    pub(crate) fn selects(&self) -> bool {
+    /// All that is selected, as one page.
+    pub(crate) fn page(&self) -> PageRequest<'_> {
+        let select = self.has_selectors().then_some(self as &dyn Select);
+        PageRequest { namespace: self.namespace(), select, ..PageRequest::default() }
+    }
+
+    fn has_selectors(&self) -> bool {
         !self.labels.is_empty() || !self.terms.is_empty()
     }
 
-    pub(crate) fn matches(&self, revision: &Revision) -> bool {
+    fn matches(&self, revision: &Revision) -> bool {
         self.namespace().is_none_or(|namespace| namespace == revision.key().namespace())
             && self.terms.iter().all(|term| term.matches(revision))
             && self.labels.matches(revision.labels())
@@ -68,7 +73,7 @@ impl Matcher {
     /// DELETED with the state that was last seen, under the version of the change.
     pub(crate) fn event(&self, event: &Event) -> Option<(EventType, Arc<Revision>)> {
         let Event { revision, previous } = event;
-        if !self.selects() {
+        if !self.has_selectors() {
             return self.matches(revision).then(|| (revision.event_type(), Arc::clone(revision)));
         }
         let is = !revision.is_deleted() && self.matches(revision);
@@ -85,6 +90,12 @@ impl Matcher {
             }
             (None, false) => None,
         }
+    }
+}
+
+impl Select for Matcher {
+    fn selects(&self, revision: &Revision) -> bool {
+        self.matches(revision)
     }
 }
 

@@ -160,9 +160,9 @@ pub(crate) fn on_create(
     metadata.remove("resourceVersion");
     metadata.insert("uid".to_owned(), birth.uid.as_str().into());
     metadata.insert("creationTimestamp".to_owned(), birth.now.as_str().into());
-    match resource.generation {
-        true => drop(metadata.insert("generation".to_owned(), json!(1))),
-        false => drop(metadata.remove("generation")),
+    metadata.remove("generation");
+    if resource.generation {
+        metadata.insert("generation".to_owned(), json!(1));
     }
     if resource.status {
         object.remove("status");
@@ -183,7 +183,7 @@ pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object) {
     if target.status {
         let status = new.remove("status");
         let version = metadata(new).get("resourceVersion").cloned();
-        *new = old.clone();
+        new.clone_from(old);
         match status {
             Some(status) => drop(new.insert("status".to_owned(), status)),
             None => drop(new.remove("status")),

@@ -323,7 +323,7 @@ impl Shared {
         Ok(slot)
     }
 
-    /// Serves the resource of a CustomResourceDefinition.
+    /// Serves the resource of a `CustomResourceDefinition`.
     pub(crate) fn serve_custom(&self, definition: &Value) {
         let resources = crd::resources(definition);
         for resource in &resources {
@@ -344,10 +344,9 @@ impl Shared {
     /// Serves exactly the custom resources whose definitions are stored.
     fn reload_custom(&self) {
         let mut registry = Registry::new();
-        let everything = PageRequest { namespace: None, start: None, limit: 0, matches: None };
         let table = format!("{}.{}", crd::PLURAL, crd::GROUP);
         for definition in
-            self.store.list(&table, None, &everything).into_iter().flat_map(|p| p.items)
+            self.store.list(&table, None, &PageRequest::default()).into_iter().flat_map(|p| p.items)
         {
             let resources = crd::resources(&Value::Object(definition.to_map()));
             for resource in &resources {

@@ -89,9 +89,9 @@ impl Status {
 
     fn about(mut self, what: GroupResource<'_>, name: &str) -> Self {
         let details = self.details.get_or_insert_default();
-        details.group = what.group.to_owned();
-        details.kind = what.resource.to_owned();
-        details.name = name.to_owned();
+        what.group.clone_into(&mut details.group);
+        what.resource.clone_into(&mut details.kind);
+        name.clone_into(&mut details.name);
         self
     }
 
@@ -292,7 +292,6 @@ pub(crate) struct FieldError {
 enum FieldErrorKind {
     Required,
     Invalid,
-    Duplicate,
     Forbidden,
     NotSupported,
     TooLong,
@@ -318,10 +317,6 @@ impl FieldError {
         detail: impl Into<String>,
     ) -> Self {
         Self::of(FieldErrorKind::Invalid, field, Some(json), detail)
-    }
-
-    pub(crate) fn duplicate(field: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self::of(FieldErrorKind::Duplicate, field, Some(printed(&value.into())), "")
     }
 
     pub(crate) fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
@@ -361,7 +356,6 @@ impl FieldError {
         let title = match self.kind {
             FieldErrorKind::Required => "Required value",
             FieldErrorKind::Invalid => "Invalid value",
-            FieldErrorKind::Duplicate => "Duplicate value",
             FieldErrorKind::Forbidden => "Forbidden",
             FieldErrorKind::NotSupported => "Unsupported value",
             FieldErrorKind::TooLong => "Too long",
@@ -382,7 +376,6 @@ impl FieldError {
         let reason = match self.kind {
             FieldErrorKind::Required => "FieldValueRequired",
             FieldErrorKind::Invalid => "FieldValueInvalid",
-            FieldErrorKind::Duplicate => "FieldValueDuplicate",
             FieldErrorKind::Forbidden => "FieldValueForbidden",
             FieldErrorKind::NotSupported => "FieldValueNotSupported",
             FieldErrorKind::TooLong => "FieldValueTooLong",

@@ -80,11 +80,6 @@ fn column(column: &Value) -> PrinterColumn {
     }
 }
 
-/// The version in which objects are persisted.
-pub(crate) fn storage_version(crd: &Value) -> Option<&str> {
-    stored_as(&crd["spec"])
-}
-
 fn stored_as(spec: &Value) -> Option<&str> {
     let stored = list(&spec["versions"]).iter().find(|version| version["storage"] == true)?;
     stored["name"].as_str()
@@ -295,7 +290,7 @@ mod tests {
         let mut status = established_status(&crd["spec"], "");
         crd["spec"]["versions"][0]["storage"] = json!(false);
         crd["spec"]["versions"][1]["storage"] = json!(true);
-        assert_eq!(storage_version(&crd), Some("v1beta1"));
+        assert_eq!(stored_as(&crd["spec"]), Some("v1beta1"));
         refresh_status(&mut status, &crd["spec"]);
         refresh_status(&mut status, &crd["spec"]);
         assert_eq!(status["storedVersions"], json!(["v1", "v1beta1"]));
@@ -315,7 +310,7 @@ mod tests {
             assert!(resources(&crd).is_empty());
             assert!(!validate(&crd).is_empty());
             assert!(!validate_update(&crd, &crd).is_empty());
-            assert_eq!(storage_version(&crd), None);
+            assert_eq!(stored_as(&crd["spec"]), None);
             established_status(&crd, "");
             established_status(&crd["spec"], "");
             if let Value::Object(mut crd) = crd {

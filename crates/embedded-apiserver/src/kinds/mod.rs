@@ -19,7 +19,7 @@ pub(crate) type Text = Cow<'static, str>;
 /// One resource in one version, such as `apps/v1 deployments`.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools)] // independent facts, not a state
-pub struct Resource {
+pub(crate) struct Resource {
     pub(crate) group: Text,
     pub(crate) version: Text,
     pub(crate) kind: Text,
@@ -64,8 +64,6 @@ pub(crate) enum NameRule {
     Subdomain,
     /// DNS-1123 label, up to 63 bytes: namespaces.
     Label,
-    /// DNS-1035 label: services.
-    ServiceName,
     /// Anything that can be a path segment: RBAC.
     PathSegment,
 }
@@ -76,7 +74,7 @@ impl Resource {
     }
 
     /// `v1`, or `apps/v1`.
-    pub fn api_version(&self) -> String {
+    pub(crate) fn api_version(&self) -> String {
         match &*self.group {
             "" => self.version.to_string(),
             group => format!("{group}/{}", self.version),
@@ -87,16 +85,6 @@ impl Resource {
     pub(crate) fn head(&self) -> Vec<u8> {
         // Groups, versions and kinds have no character that JSON would escape.
         format!(r#"{{"apiVersion":"{}","kind":"{}","#, self.api_version(), self.kind).into_bytes()
-    }
-
-    /// The kind, such as `Pod`.
-    pub fn kind(&self) -> &str {
-        &self.kind
-    }
-
-    /// The resource's name in URLs, such as `pods`.
-    pub fn plural(&self) -> &str {
-        &self.plural
     }
 
     /// Whether all its objects can be deleted in one request: not so for namespaces, each of which

@@ -77,12 +77,6 @@ impl Registry {
         versions.find(|resources| resources[0].version == version).unwrap_or_default()
     }
 
-    /// The resource of a kind in its preferred version: the kind is what manifests and owner
-    /// references name.
-    pub(crate) fn of_kind(&self, group: &str, kind: &str) -> Option<&Arc<Resource>> {
-        self.group(group).iter().find(|resource| resource.kind == kind)
-    }
-
     /// Serves custom resources, in place of all versions of the same ones; never in place of a
     /// built-in one.
     pub(crate) fn insert_custom(&mut self, resources: Vec<Resource>) {

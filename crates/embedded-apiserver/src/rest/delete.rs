@@ -17,7 +17,7 @@ use crate::object::{self, Object};
 use crate::request::Target;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
-use crate::store::{Expected, Key, PageRequest, Revision};
+use crate::store::{Expected, Key, Revision};
 use crate::view::{ListMeta, View};
 
 /// The body of a delete.
@@ -96,15 +96,9 @@ pub(super) fn delete_collection(
 ) -> Result<Response<Body>, Status> {
     let (options, dry_run) = DeleteOptions::of(call)?;
     let matcher = Matcher::new(&call.target)?;
-    let matches = |revision: &Revision| matcher.matches(revision);
-    let request = PageRequest {
-        namespace: matcher.namespace(),
-        start: None,
-        limit: 0,
-        matches: if matcher.selects() { Some(&matches) } else { None },
-    };
     let table = &call.target.resource.table;
-    let page = shared.store.list(table, None, &request).map_err(|_| Status::no_such_resource())?;
+    let page =
+        shared.store.list(table, None, &matcher.page()).map_err(|_| Status::no_such_resource())?;
     for item in &page.items {
         let mut target = call.target.clone();
         target.name = Some(item.key().name().to_owned());

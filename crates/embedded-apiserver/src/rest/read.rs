@@ -53,13 +53,8 @@ pub(super) async fn list(
     if position.version.is_none() && !position.continued {
         fresh(shared, parse_version(&query.resource_version)?).await?;
     }
-    let matches = |revision: &_| matcher.matches(revision);
-    let request = PageRequest {
-        namespace: matcher.namespace(),
-        start: position.start.as_ref(),
-        limit: position.limit,
-        matches: if matcher.selects() { Some(&matches) } else { None },
-    };
+    let start = position.start.as_ref();
+    let request = PageRequest { start, limit: position.limit, ..matcher.page() };
     let page = shared
         .store
         .list(&call.target.resource.table, position.version, &request)

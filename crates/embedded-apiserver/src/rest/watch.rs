@@ -20,7 +20,7 @@ use crate::record::Delivery;
 use crate::request::{Query, VersionMatch, parse_version};
 use crate::server::{Shared, WatchSlot};
 use crate::status::{FieldError, Status};
-use crate::store::{EventType, PageRequest, Revision, Subscription, Unreadable};
+use crate::store::{EventType, Revision, Subscription, Unreadable};
 use crate::view::{View, event_line, to_bytes};
 
 /// Events that are taken from the store at once: enough that its lock is taken rarely, few enough
@@ -145,14 +145,7 @@ enum Pending {
 impl Watch {
     /// Sends everything that is there, from one version, before what happens after it.
     fn begin_with_state(&mut self, ends: bool) {
-        let matches = |revision: &Revision| self.matcher.matches(revision);
-        let request = PageRequest {
-            namespace: self.matcher.namespace(),
-            start: None,
-            limit: 0,
-            matches: if self.matcher.selects() { Some(&matches) } else { None },
-        };
-        let Ok(page) = self.shared.store.list(&self.table, None, &request) else {
+        let Ok(page) = self.shared.store.list(&self.table, None, &self.matcher.page()) else {
             self.over = true;
             return;
         };

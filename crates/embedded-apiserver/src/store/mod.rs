@@ -23,7 +23,7 @@ pub use key::Key;
 pub use revision::EventType;
 pub(crate) use revision::{Draft, EVENT_CLOSING, Revision};
 use table::Table;
-pub(crate) use table::{Event, Page, PageRequest};
+pub(crate) use table::{Event, Page, PageRequest, Select};
 
 /// The objects of a server, with their history.
 #[derive(Debug)]

@@ -17,7 +17,13 @@ pub(crate) struct Event {
     pub(crate) previous: Option<Arc<Revision>>,
 }
 
+/// Chooses among objects.
+pub(crate) trait Select {
+    fn selects(&self, revision: &Revision) -> bool;
+}
+
 /// What a page of a list should hold.
+#[derive(Clone, Copy, Default)]
 pub(crate) struct PageRequest<'a> {
     /// None for all namespaces.
     pub(crate) namespace: Option<&'a str>,
@@ -25,8 +31,8 @@ pub(crate) struct PageRequest<'a> {
     pub(crate) start: Option<&'a Key>,
     /// 0 for no limit.
     pub(crate) limit: usize,
-    /// None if everything matches.
-    pub(crate) matches: Option<&'a dyn Fn(&Revision) -> bool>,
+    /// None for all objects.
+    pub(crate) select: Option<&'a dyn Select>,
 }
 
 /// A page of a list.
@@ -110,12 +116,11 @@ impl Table {
         let previous = self.get(&draft.key).cloned();
         let known = self.keys.get_key_value(&draft.key).map(|(key, _)| Arc::clone(key));
         let key = known.unwrap_or_else(|| Arc::new(draft.key.clone()));
-        let event_type = match previous {
-            Some(_) => EventType::Modified,
-            None => {
-                self.grow(&key);
-                EventType::Added
-            }
+        let event_type = if previous.is_some() {
+            EventType::Modified
+        } else {
+            self.grow(&key);
+            EventType::Added
         };
         let revision = Arc::new(draft.seal(Arc::clone(&key), event_type, version));
         let superseded = previous.as_ref().map_or(0, |previous| previous.line().len());
@@ -175,7 +180,7 @@ impl Table {
         let mut more = false;
         for states in self.range(request).map(|(_, states)| states) {
             let Some(revision) = state_at(states, version) else { continue };
-            if request.matches.is_some_and(|matches| !matches(revision)) {
+            if request.select.is_some_and(|select| !select.selects(revision)) {
                 continue;
             }
             if request.limit > 0 && items.len() == request.limit {
@@ -184,7 +189,7 @@ impl Table {
             }
             items.push(Arc::clone(revision));
         }
-        let total = match (request.start, request.matches) {
+        let total = match (request.start, request.select) {
             (None, None) if newest => Some(self.count(request.namespace)),
             // The past keeps no counts; the first page of a list there counts for all its pages.
             (None, None) if more => {

@@ -84,7 +84,6 @@ fn names_follow_the_rule_of_the_resource() {
         (NameRule::Subdomain, "a.b", true),
         (NameRule::Subdomain, "A", false),
         (NameRule::Label, "a.b", false),
-        (NameRule::ServiceName, "0a", false),
         (NameRule::PathSegment, "system:A", true),
         (NameRule::PathSegment, "a/b", false),
     ] {

@@ -65,7 +65,6 @@ pub(crate) fn prefix(rule: NameRule, prefix: &str) -> Vec<String> {
 fn dns_name(rule: NameRule, name: &[u8]) -> Vec<String> {
     match rule {
         NameRule::Label => dns1123_label(name),
-        NameRule::ServiceName => dns1035_label(name),
         NameRule::Subdomain | NameRule::PathSegment => dns1123_subdomain(name),
     }
 }
@@ -231,10 +230,10 @@ mod tests {
     #[test]
     fn dns_1035_labels_start_with_a_letter() {
         for ok in ["a", "a0", "a-b"] {
-            assert!(name(NameRule::ServiceName, ok).is_empty(), "{ok}");
+            assert!(dns1035_label(ok).is_empty(), "{ok}");
         }
         for bad in ["", "0", "0a", "A", "a.b", "a-"] {
-            assert_eq!(name(NameRule::ServiceName, bad), [LABEL_1035_MESSAGE], "{bad}");
+            assert_eq!(dns1035_label(bad), [LABEL_1035_MESSAGE], "{bad}");
         }
     }
 

@@ -4,25 +4,17 @@ use serde_json::Value;
 
 use super::{list, text};
 use crate::status::FieldError;
+use crate::validate::names::{dns1035_label, dns1123_subdomain};
 
 pub(super) fn group(group: &str) -> Option<FieldError> {
-    let subdomain =
-        group.split('.').all(|part| is_label(part, |first| first.is_ascii_alphanumeric()));
-    let detail = if group.is_empty() {
+    if group.is_empty() {
         return Some(FieldError::required("spec.group", ""));
-    } else if group.len() > 253 {
-        "must be no more than 253 characters"
-    } else if !subdomain {
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' \
-         or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex \
-         used for validation is \
-         '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-    } else if !group.contains('.') {
-        "should be a domain with at least one dot"
-    } else {
-        return None;
-    };
-    Some(FieldError::invalid("spec.group", group, detail))
+    }
+    let mut problems = dns1123_subdomain(group);
+    if problems.is_empty() && !group.contains('.') {
+        problems.push("should be a domain with at least one dot".to_owned());
+    }
+    (!problems.is_empty()).then(|| FieldError::invalid("spec.group", group, problems.join(",")))
 }
 
 pub(super) fn names(names: &Value) -> Vec<FieldError> {
@@ -59,25 +51,7 @@ fn labels(path: &str, all: &Value) -> Vec<FieldError> {
 
 /// Checks a DNS-1035 label; `given` is what to show, `checked` what to check.
 pub(super) fn label(field: &str, given: &str, checked: &str, prefix: &str) -> Option<FieldError> {
-    let mut problems = Vec::new();
-    if checked.len() > 63 {
-        problems.push("must be no more than 63 characters");
-    }
-    if !is_label(checked, |first| first.is_ascii_lowercase()) {
-        problems.push(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start \
-             with an alphabetic character, and end with an alphanumeric character (e.g. \
-             'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
-        );
-    }
+    let problems = dns1035_label(checked);
     let detail = format!("{prefix}{}", problems.join(","));
     (!problems.is_empty()).then(|| FieldError::invalid(field, given, detail))
-}
-
-fn is_label(text: &str, first: impl Fn(u8) -> bool) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let bytes = text.as_bytes();
-    bytes.first().is_some_and(|&head| first(head))
-        && bytes.last() != Some(&b'-')
-        && bytes.iter().copied().all(inner)
 }
