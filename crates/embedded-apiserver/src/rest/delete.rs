@@ -186,7 +186,7 @@ fn delete_one(
         }
         if !goes {
             lifecycle::deleting(target, &mut object);
-            let draft = draft(target, object)?;
+            let draft = draft(target, &object)?;
             let expected = Expected::Version(current.version());
             if let Ok(revision) = shared.store.put(table, expected, draft) {
                 return Ok(Outcome::Pending(revision));

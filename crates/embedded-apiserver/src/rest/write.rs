@@ -33,30 +33,43 @@ pub(super) fn create(
     let mut sent = object::decode(target, &call.body)?;
     object::check_place(target, &mut sent)?;
     lifecycle::check_namespace(shared, target)?;
-    let generated = object::meta_text(&sent, "name").is_empty();
+    if !object::meta_text(&sent, "name").is_empty() {
+        return create_named(shared, target, sent, dry_run, view);
+    }
+    let what = target.resource.group_resource();
+    let mut outcome = Err(Status::already_exists(what, object::meta_text(&sent, "generateName")));
     for _ in 0..NAME_TRIES {
-        let object = newborn(shared, target, sent.clone())?;
-        let name = object::meta_text(&object, "name").to_owned();
-        let draft = draft(target, object.clone())?;
-        if dry_run {
-            if shared.store.get(&target.resource.table, &draft.key).is_some() {
-                return Err(Status::already_exists(target.resource.group_resource(), &name));
-            }
-            return Ok(json(StatusCode::CREATED, draft.preview("")));
-        }
-        match shared.store.put(&target.resource.table, Expected::Absent, draft) {
-            Ok(revision) => {
-                lifecycle::created(shared, target, &object);
-                return Ok(json(StatusCode::CREATED, view.object(&revision)));
-            }
-            Err(_) if generated => {}
-            Err(_) => return Err(Status::already_exists(target.resource.group_resource(), &name)),
+        outcome = create_named(shared, target, sent.clone(), dry_run, view);
+        if !outcome.as_ref().is_err_and(|status| status.reason == "AlreadyExists") {
+            break;
         }
     }
-    Err(Status::already_exists(
-        target.resource.group_resource(),
-        object::meta_text(&sent, "generateName"),
-    ))
+    outcome
+}
+
+fn create_named(
+    shared: &Arc<Shared>,
+    target: &Target,
+    sent: Object,
+    dry_run: bool,
+    view: &View,
+) -> Result<Response<Body>, Status> {
+    let table = &target.resource.table;
+    let object = newborn(shared, target, sent)?;
+    let draft = draft(target, &object)?;
+    let exists = || {
+        let name = object::meta_text(&object, "name");
+        Status::already_exists(target.resource.group_resource(), name)
+    };
+    if dry_run {
+        return match shared.store.get(table, &draft.key) {
+            Some(_) => Err(exists()),
+            None => Ok(json(StatusCode::CREATED, draft.preview(""))),
+        };
+    }
+    let revision = shared.store.put(table, Expected::Absent, draft).map_err(|_| exists())?;
+    lifecycle::created(shared, target, &object);
+    Ok(json(StatusCode::CREATED, view.object(&revision)))
 }
 
 /// A new object, complete and valid.
@@ -146,7 +159,7 @@ pub(super) fn modify(
         let mut errors = validate::update(resource, object::metadata(&old), object::metadata(&new));
         errors.extend(lifecycle::prepare_update(target, &old, &mut new));
         object::refuse(resource, &new, &errors)?;
-        let draft = draft(target, new.clone())?;
+        let draft = draft(target, &new)?;
         if dry_run {
             return Ok(Modified::Preview(draft.preview(&current.version().to_string())));
         }
@@ -186,11 +199,14 @@ pub(super) fn served(target: &Target, revision: &Revision) -> Object {
 }
 
 /// Encodes an object for the store.
-pub(super) fn draft(target: &Target, mut object: Object) -> Result<Draft, Status> {
-    if target.resource.group == events::GROUP {
+pub(super) fn draft(target: &Target, object: &Object) -> Result<Draft, Status> {
+    let draft = if target.resource.group == events::GROUP {
+        let mut object = object.clone();
         events::to_core(&mut object);
-    }
-    let draft = Draft::encode(&target.storage, &object);
+        Draft::encode(&target.storage, &object)
+    } else {
+        Draft::encode(&target.storage, object)
+    };
     if draft.len() > OBJECT_BYTES_MAX {
         return Err(Status::too_large_entity(OBJECT_BYTES_MAX));
     }
