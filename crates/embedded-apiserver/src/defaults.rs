@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kinds::Resource;
 use crate::object::{Object, metadata_mut};
+use crate::pods::qos;
 
 /// Fills in what a real server would on creation.
 pub(crate) fn on_create(resource: &Resource, object: &mut Object) {
@@ -34,9 +35,10 @@ fn pod(object: &mut Object) {
     default(spec, "dnsPolicy", json!("ClusterFirst"));
     default(spec, "schedulerName", json!("default-scheduler"));
     default(spec, "securityContext", json!({}));
+    let class = qos::class(&object["spec"]);
     let status = member(object, "status");
     default(status, "phase", json!("Pending"));
-    default(status, "qosClass", json!("BestEffort"));
+    default(status, "qosClass", json!(class));
 }
 
 fn namespace(object: &mut Object) {

@@ -53,8 +53,19 @@ impl ApiServer {
 
     /// Deletes an object.
     pub fn delete(&self, resource: &str, namespace: &str, name: &str) -> Result<Value, Status> {
+        self.delete_with(resource, namespace, name, &Value::Null)
+    }
+
+    /// Deletes an object, with `DeleteOptions`.
+    pub(crate) fn delete_with(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+        options: &Value,
+    ) -> Result<Value, Status> {
         let path = self.path_to(resource, namespace, name)?;
-        self.call(&Method::DELETE, &path, &Value::Null)
+        self.call(&Method::DELETE, &path, options)
     }
 
     /// An object as it is now. `resource` is its plural, with the group behind a dot where there is

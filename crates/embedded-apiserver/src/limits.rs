@@ -69,5 +69,8 @@ pub const GZIP_BYTES_MIN: usize = 128 * 1024;
 /// Requests, and deliveries to watches, that the record keeps; older ones are forgotten.
 pub const RECORD_MAX: usize = 100_000;
 
+/// Events about pods that run: some 200 pods' worth. A real server keeps them for an hour.
+pub const POD_EVENTS_MAX: usize = 1_000;
+
 /// Tries of one read-modify-write without a resourceVersion before it gives up with a 409.
 pub const WRITE_RETRIES_MAX: usize = 32;

@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::kinds::{Registry, crd};
 use crate::limits;
 use crate::object::Birth;
+use crate::pods::{self, PodDelays};
 use crate::record::{Delivery, Record, RequestRecord};
 use crate::status::Status;
 use crate::store::{PageRequest, Snapshot, Store};
@@ -52,6 +53,7 @@ pub(crate) struct Options {
     pub(crate) watch_lag_max: usize,
     pub(crate) watches_max: usize,
     pub(crate) pods_run: bool,
+    pub(crate) pod_delays: PodDelays,
     history_window: Duration,
     history_bytes_max: usize,
 }
@@ -113,6 +115,7 @@ impl Default for Builder {
                 watch_lag_max: limits::WATCH_LAG_MAX,
                 watches_max: limits::WATCHES_MAX,
                 pods_run: false,
+                pod_delays: PodDelays::default(),
                 history_window: limits::HISTORY_WINDOW,
                 history_bytes_max: limits::HISTORY_BYTES_MAX,
             },
@@ -155,10 +158,20 @@ impl Builder {
         self
     }
 
-    /// Makes pods run: they are scheduled, start, become ready, and end gracefully. Needs a tokio
-    /// runtime when the server is built.
+    /// Makes pods run: they are scheduled, start, become ready, and end gracefully, on a node
+    /// `embedded-node` or on the one that they name. Needs a tokio runtime when the server is built.
+    ///
+    /// What a pod asks for beyond `nodeSelector` is not looked at, no probe fails, and no container is
+    /// restarted. Pods that are not restarted anyway (`restartPolicy`) end by themselves with the
+    /// annotation `embedded-apiserver/complete-after-seconds`.
     pub fn pods_run(mut self, run: bool) -> Self {
         self.options.pods_run = run;
+        self
+    }
+
+    /// How long pods take to run and to end; about a second each if not set.
+    pub fn pod_delays(mut self, delays: PodDelays) -> Self {
+        self.options.pod_delays = delays;
         self
     }
 
@@ -214,6 +227,9 @@ impl Builder {
             let namespace =
                 json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             server.create(namespace).expect("a new server has no such namespace");
+        }
+        if server.shared.options.pods_run {
+            pods::start(&server);
         }
         server
     }

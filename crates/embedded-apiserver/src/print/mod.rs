@@ -13,7 +13,7 @@ pub(crate) mod jsonpath;
 mod network;
 mod node;
 mod pod;
-mod read;
+pub(crate) mod read;
 mod selector;
 mod storage;
 mod workload;

@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 use super::age;
 
-pub(super) fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
 /// The text, or `fallback` if there is none or it is empty.
-pub(super) fn text_or<'a>(value: &'a Value, fallback: &'a str) -> &'a str {
+pub(crate) fn text_or<'a>(value: &'a Value, fallback: &'a str) -> &'a str {
     value.as_str().filter(|text| !text.is_empty()).unwrap_or(fallback)
 }
 
@@ -26,15 +26,15 @@ pub(super) fn maybe_int(value: &Value) -> Option<i32> {
     value.as_i64().and_then(|number| i32::try_from(number).ok())
 }
 
-pub(super) fn flag(value: &Value) -> bool {
+pub(crate) fn flag(value: &Value) -> bool {
     value.as_bool().unwrap_or_default()
 }
 
-pub(super) fn items(value: &Value) -> &[Value] {
+pub(crate) fn items(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-pub(super) fn entries(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+pub(crate) fn entries(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
     value.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), value))
 }
 
@@ -56,12 +56,12 @@ pub(super) fn age(object: &Value, now: Timestamp) -> String {
     age::since(time(&object["metadata"]["creationTimestamp"]), now)
 }
 
-pub(super) fn is_deleting(object: &Value) -> bool {
+pub(crate) fn is_deleting(object: &Value) -> bool {
     time(&object["metadata"]["deletionTimestamp"]).is_some()
 }
 
 /// The status of the first condition of a type; empty if there is none.
-pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> &'a str {
+pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> &'a str {
     items(&object["status"]["conditions"])
         .iter()
         .find(|condition| text(&condition["type"]) == kind)

@@ -43,6 +43,8 @@ struct State {
     tables: BTreeMap<Arc<str>, Table>,
     /// Bytes of superseded states.
     history_bytes: usize,
+    /// How often a snapshot was gone back to.
+    restores: u64,
     /// Versions and when they were the newest, sparse: for compaction by age.
     marks: VecDeque<(Instant, u64)>,
 }
@@ -117,6 +119,7 @@ impl Store {
             compacted: 0,
             tables: BTreeMap::new(),
             history_bytes: 0,
+            restores: 0,
             marks: VecDeque::new(),
         };
         Self {
@@ -165,8 +168,14 @@ impl Store {
         state.revision = snapshot.revision;
         state.compacted = snapshot.revision;
         state.history_bytes = 0;
+        state.restores += 1;
         state.marks.clear();
         self.revision.send_replace(snapshot.revision);
+    }
+
+    /// How often a snapshot was gone back to: for readers that have to begin anew after it.
+    pub(crate) fn restores(&self) -> u64 {
+        self.state.read().restores
     }
 
     /// Begins to keep objects under `name`, if it does not already.

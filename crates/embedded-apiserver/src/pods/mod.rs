@@ -1,0 +1,262 @@
+//! Pods that run: one task that plays the scheduler, and the kubelet of every node.
+//!
+//! It is a client like any other, without the wire: it lists and watches pods, and writes with the
+//! version it has read. What it does next to a pod follows from the pod ([`Step::next`]), never from
+//! what it did before; what it remembers besides is when.
+//!
+//! # Architecture invariants
+//! - One task, one timer for each pod at most, and none for pods that wait for others.
+//! - The task does not keep the server alive: it holds it for one turn, never while it waits.
+
+mod act;
+mod address;
+mod condition;
+mod container;
+mod delays;
+mod events;
+mod identity;
+mod kubelet;
+mod node;
+pub(crate) mod qos;
+mod scheduler;
+mod step;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use address::Addresses;
+pub use delays::PodDelays;
+use events::Recorder;
+use scheduler::Node;
+use step::Step;
+
+use crate::print::read::{items, text};
+use crate::server::{ApiServer, Shared};
+use crate::store::{Key, PageRequest, Revision, Subscription};
+
+const PODS: &str = "pods";
+const NODES: &str = "nodes";
+
+/// Changes that are taken from the store, and steps that are done, before others get their turn.
+const TURN_MAX: usize = 64;
+
+/// Makes the node, and runs pods until the server is gone. Needs a tokio runtime.
+pub(crate) fn start(server: &ApiServer) {
+    let mut node = server.create(node::object()).expect("a new server has no such node");
+    node["status"] = node::status(&server.shared.clock.now_text());
+    server.update_status(node).expect("the node was just made");
+    let store = server.store();
+    let subscribe = |table| store.subscribe(table).expect("built-in resources are always served");
+    let cluster = Cluster {
+        delays: server.shared.options.pod_delays.clone(),
+        changes: subscribe(PODS),
+        node_changes: subscribe(NODES),
+        position: None,
+        restores: 0,
+        pods: BTreeMap::new(),
+        nodes: Vec::new(),
+        timers: BTreeMap::new(),
+        timer_count: 0,
+        addresses: Addresses::default(),
+        recorder: Recorder::default(),
+    };
+    tokio::spawn(run(Arc::downgrade(&server.shared), store.subscribe_revision(), cluster));
+}
+
+/// `written` tells of all writes: of restores from backups, too, which tables keep silent about.
+async fn run(shared: Weak<Shared>, mut written: watch::Receiver<u64>, mut cluster: Cluster) {
+    loop {
+        written.borrow_and_update();
+        let Some(shared) = shared.upgrade() else { return };
+        let busy = cluster.turn(&ApiServer { shared });
+        if busy {
+            tokio::task::yield_now().await;
+            continue;
+        }
+        let due = cluster.timers.first_key_value().map(|((due, _), _)| *due);
+        tokio::select! {
+            changed = written.changed() => if changed.is_err() { return },
+            () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
+        }
+    }
+}
+
+/// When a timer ends, and a number that tells it from others that end at the same time.
+type Timer = (Instant, u64);
+
+/// What the task knows.
+#[derive(Debug)]
+struct Cluster {
+    delays: PodDelays,
+    changes: Subscription,
+    node_changes: Subscription,
+    /// All changes of pods up to this version are known; none before everything has been listed.
+    position: Option<u64>,
+    /// How often the store had been restored by then.
+    restores: u64,
+    pods: BTreeMap<Arc<Key>, Tracked>,
+    nodes: Vec<Node>,
+    timers: BTreeMap<Timer, Arc<Key>>,
+    timer_count: u64,
+    addresses: Addresses,
+    recorder: Recorder,
+}
+
+/// What the task knows about a pod.
+#[derive(Debug, Default)]
+struct Tracked {
+    uid: String,
+    address: Option<u16>,
+    planned: Option<(Step, Timer)>,
+    /// No node was found when it was last tried: it is tried again when the nodes change.
+    unplaced: bool,
+}
+
+impl Cluster {
+    /// Takes in what has changed and does what is due, or some of it. Whether there is more.
+    fn turn(&mut self, server: &ApiServer) -> bool {
+        let unread = self.read_pods(server);
+        self.read_nodes(server);
+        let now = Instant::now();
+        for _ in 0..TURN_MAX {
+            match self.timers.first_entry().filter(|timer| timer.key().0 <= now) {
+                None => return unread,
+                Some(timer) => {
+                    let key = timer.remove();
+                    self.act(server, &key);
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether there is more to read.
+    fn read_pods(&mut self, server: &ApiServer) -> bool {
+        let store = server.store();
+        let after = self.position.filter(|_| self.restores == store.restores());
+        let batch = after.map(|after| store.events_after(PODS, &self.changes, after, TURN_MAX));
+        let Some(Ok(batch)) = batch else {
+            self.list_pods(server);
+            return false;
+        };
+        self.position = Some(batch.seen);
+        for event in batch.events {
+            if event.revision.is_deleted() {
+                self.forget(event.revision.key());
+            } else {
+                self.observe(server, &event.revision);
+            }
+        }
+        batch.remaining > 0
+    }
+
+    /// Begins anew, as after a restart of scheduler and kubelets.
+    fn list_pods(&mut self, server: &ApiServer) {
+        self.restores = server.store().restores();
+        self.pods.clear();
+        self.timers.clear();
+        self.addresses = Addresses::default();
+        self.node_changes.changed.mark_changed();
+        let (version, pods) = everything(server, PODS);
+        self.position = Some(version);
+        for pod in &pods {
+            self.observe(server, pod);
+        }
+    }
+
+    /// Reads the nodes if they have changed, and tries pods again that found none.
+    fn read_nodes(&mut self, server: &ApiServer) {
+        if !self.node_changes.changed.has_changed().unwrap_or(false) {
+            return;
+        }
+        self.node_changes.changed.borrow_and_update();
+        let (_, nodes) = everything(server, NODES);
+        self.nodes = nodes.iter().map(|node| Node::read(&value(node))).collect();
+        let mut waiting = Vec::new();
+        for (key, tracked) in &mut self.pods {
+            if std::mem::replace(&mut tracked.unplaced, false) {
+                waiting.push(Arc::clone(key));
+            }
+        }
+        for pod in waiting.iter().filter_map(|key| server.store().get(PODS, key)) {
+            self.observe(server, &pod);
+        }
+    }
+
+    /// Plans the next step of a pod.
+    fn observe(&mut self, server: &ApiServer, revision: &Revision) {
+        let (key, pod) = (revision.key(), value(revision));
+        let uid = text(&pod["metadata"]["uid"]);
+        if self.pods.get(key).is_some_and(|tracked| tracked.uid != uid) {
+            self.forget(key);
+        }
+        let tracked = self.pods.entry(Arc::clone(key)).or_default();
+        uid.clone_into(&mut tracked.uid);
+        if tracked.address.is_none() {
+            tracked.address = self.addresses.claim(text(&pod["status"]["podIP"]));
+        }
+        let next = Step::next(&pod);
+        let before = tracked.planned.map(|(step, _)| step);
+        if next == Some(Step::Stop) && before != next {
+            self.tell_killing(server, &pod);
+        }
+        self.plan(key, &pod, next);
+    }
+
+    fn plan(&mut self, key: &Arc<Key>, pod: &Value, next: Option<Step>) {
+        let Some(tracked) = self.pods.get_mut(key) else { return };
+        let old = tracked.planned.take();
+        if let Some((_, timer)) = old {
+            self.timers.remove(&timer);
+        }
+        let Some(step) = next else { return };
+        // What lies too far in the future never comes.
+        let due = Instant::now().checked_add(step.delay(pod, &self.delays));
+        // A change of the pod does not put off what it is about to do.
+        let planned = old.filter(|(planned, _)| *planned == step).map(|(_, (due, _))| due);
+        let Some(due) = due.into_iter().chain(planned).min() else { return };
+        self.timer_count += 1;
+        let timer = (due, self.timer_count);
+        tracked.planned = Some((step, timer));
+        self.timers.insert(timer, Arc::clone(key));
+    }
+
+    fn tell_killing(&mut self, server: &ApiServer, pod: &Value) {
+        for (specs, statuses) in
+            [("containers", "containerStatuses"), ("initContainers", "initContainerStatuses")]
+        {
+            let statuses = items(&pod["status"][statuses]);
+            for spec in items(&pod["spec"][specs]) {
+                let own = statuses.iter().find(|status| status["name"] == spec["name"]);
+                if own.is_some_and(container::is_running) {
+                    self.recorder.killing(server, pod, spec);
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, key: &Key) {
+        let Some(tracked) = self.pods.remove(key) else { return };
+        if let Some((_, timer)) = tracked.planned {
+            self.timers.remove(&timer);
+        }
+        if let Some(address) = tracked.address {
+            self.addresses.free(address);
+        }
+    }
+}
+
+/// All objects of a built-in resource, and the version at which they were read.
+fn everything(server: &ApiServer, table: &str) -> (u64, Vec<Arc<Revision>>) {
+    let request = PageRequest { namespace: None, start: None, limit: 0, matches: None };
+    let page = server.store().list(table, None, &request);
+    page.map(|page| (page.version, page.items)).expect("built-in resources are always served")
+}
+
+fn value(revision: &Revision) -> Value {
+    Value::Object(revision.to_map())
+}
