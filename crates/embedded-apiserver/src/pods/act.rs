@@ -1,6 +1,7 @@
 //! The steps of a pod's life, done: what is written to the pod, and which events tell of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -15,6 +16,9 @@ use crate::print::read::{flag, items, text};
 use crate::server::ApiServer;
 use crate::status::Status;
 use crate::store::{Draft, Expected, Key};
+
+/// How long a pod waits for an address when all are in use.
+const ADDRESS_WAIT: Duration = Duration::from_secs(1);
 
 impl Cluster {
     /// Does the step that is planned for a pod. Whatever comes of it, the change that it makes, or
@@ -58,7 +62,7 @@ impl Cluster {
             Step::StartInit | Step::Start => {
                 let Some(address) = self.address_of(key, pod) else {
                     // The next pod that goes leaves one; until then this one tries again.
-                    self.plan(key, pod, Some(step));
+                    self.plan(key, Some((step, ADDRESS_WAIT)));
                     return Ok(());
                 };
                 match step {

@@ -9,7 +9,10 @@ const NETWORK: [u8; 2] = [10, 244];
 /// As a node names its network.
 pub(super) const CIDR: &str = "10.244.0.0/16";
 
-/// The addresses in use, by their last two bytes. The first one and the last are no host's.
+/// How many there are. The first one of a network and the last are no host's.
+const COUNT: usize = 65_534;
+
+/// The addresses in use, by their last two bytes.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
     used: BTreeSet<u16>,
@@ -19,7 +22,10 @@ pub(super) struct Addresses {
 impl Addresses {
     /// Takes the next free address, if there is one: a freed address rests for as long as possible.
     pub(super) fn take(&mut self) -> Option<u16> {
-        let free = |host: &u16| !matches!(*host, 0 | u16::MAX) && !self.used.contains(host);
+        if self.used.len() >= COUNT {
+            return None;
+        }
+        let free = |host: &u16| is_hosts(*host) && !self.used.contains(host);
         let next = (1..=u16::MAX).map(|step| self.last.wrapping_add(step)).find(free)?;
         self.used.insert(next);
         self.last = next;
@@ -30,12 +36,16 @@ impl Addresses {
     pub(super) fn claim(&mut self, text: &str) -> Option<u16> {
         let [a, b, c, d] = text.parse::<Ipv4Addr>().ok()?.octets();
         let host = u16::from_be_bytes([c, d]);
-        ([a, b] == NETWORK && self.used.insert(host)).then_some(host)
+        ([a, b] == NETWORK && is_hosts(host) && self.used.insert(host)).then_some(host)
     }
 
     pub(super) fn free(&mut self, host: u16) {
         self.used.remove(&host);
     }
+}
+
+fn is_hosts(host: u16) -> bool {
+    !matches!(host, 0 | u16::MAX)
 }
 
 pub(super) fn text(host: u16) -> String {
@@ -53,11 +63,12 @@ mod tests {
         assert_eq!(addresses.claim("10.244.0.2"), Some(2));
         assert_eq!(addresses.claim("10.244.0.2"), None);
         assert_eq!(addresses.claim("10.0.0.2"), None);
+        assert_eq!(addresses.claim("10.244.255.255"), None);
         assert_eq!(addresses.claim("nonsense"), None);
         assert_eq!(addresses.take().map(text).as_deref(), Some("10.244.0.1"));
         assert_eq!(addresses.take().map(text).as_deref(), Some("10.244.0.3"));
         let rest = std::iter::from_fn(|| addresses.take()).count();
-        assert_eq!(rest, 65_534 - 3);
+        assert_eq!(rest, COUNT - 3);
         addresses.free(0x0105);
         assert_eq!(addresses.take().map(text).as_deref(), Some("10.244.1.5"));
     }

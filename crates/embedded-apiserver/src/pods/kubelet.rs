@@ -193,5 +193,4 @@ fn names<'a>(statuses: impl Iterator<Item = &'a Value>) -> String {
 }
 
 #[cfg(test)]
-#[path = "kubelet_tests.rs"]
 mod tests;

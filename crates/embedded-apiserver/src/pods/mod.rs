@@ -23,6 +23,7 @@ mod step;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -204,18 +205,19 @@ impl Cluster {
         if next == Some(Step::Stop) && before != next {
             self.tell_killing(server, &pod);
         }
-        self.plan(key, &pod, next);
+        self.plan(key, next.map(|step| (step, step.delay(&pod, &self.delays))));
     }
 
-    fn plan(&mut self, key: &Arc<Key>, pod: &Value, next: Option<Step>) {
+    /// Has a pod's timer end after a delay, and no other.
+    fn plan(&mut self, key: &Arc<Key>, next: Option<(Step, Duration)>) {
         let Some(tracked) = self.pods.get_mut(key) else { return };
         let old = tracked.planned.take();
         if let Some((_, timer)) = old {
             self.timers.remove(&timer);
         }
-        let Some(step) = next else { return };
+        let Some((step, delay)) = next else { return };
         // What lies too far in the future never comes.
-        let due = Instant::now().checked_add(step.delay(pod, &self.delays));
+        let due = Instant::now().checked_add(delay);
         // A change of the pod does not put off what it is about to do.
         let planned = old.filter(|(planned, _)| *planned == step).map(|(_, (due, _))| due);
         let Some(due) = due.into_iter().chain(planned).min() else { return };
@@ -259,4 +261,18 @@ fn everything(server: &ApiServer, table: &str) -> (u64, Vec<Arc<Revision>>) {
 
 fn value(revision: &Revision) -> Value {
     Value::Object(revision.to_map())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_server_is_freed_while_the_task_waits() {
+        let server = ApiServer::builder().pods_run(true).build();
+        let shared = Arc::downgrade(&server.shared);
+        tokio::task::yield_now().await;
+        drop(server);
+        assert_eq!(shared.strong_count(), 0);
+    }
 }

@@ -2,7 +2,7 @@ use super::*;
 
 const AT: Moment<'static> = Moment { now: "t", host: "172.18.0.2" };
 
-fn pod(spec: Value) -> Value {
+fn pod(spec: &Value) -> Value {
     json!({"metadata": {"name": "p", "uid": "u", "generation": 1}, "spec": spec, "status": {}})
 }
 
@@ -23,7 +23,7 @@ fn shown(pod: &Value) -> Vec<String> {
 
 #[test]
 fn a_pod_is_created_starts_and_stops() {
-    let new = pod(json!({"containers": [{"name": "a", "image": "nginx"}]}));
+    let new = pod(&json!({"containers": [{"name": "a", "image": "nginx"}]}));
     let created = after(&new, create(&new, AT));
     assert_eq!(created["status"]["phase"], "Pending");
     assert_eq!(created["status"]["hostIPs"], json!([{"ip": "172.18.0.2"}]));
@@ -73,7 +73,7 @@ fn a_pod_is_created_starts_and_stops() {
 
 #[test]
 fn init_containers_end_one_after_the_other() {
-    let new = pod(json!({
+    let new = pod(&json!({
         "initContainers": [{"name": "a"}, {"name": "b"}], "containers": [{"name": "c"}],
     }));
     let states = |pod: &Value| -> Vec<String> {
@@ -103,13 +103,13 @@ fn init_containers_end_one_after_the_other() {
 
 #[test]
 fn a_pod_on_the_network_of_its_node_has_its_address() {
-    let new = pod(json!({"hostNetwork": true}));
+    let new = pod(&json!({"hostNetwork": true}));
     assert_eq!(start(&new, "", AT)["podIP"], "172.18.0.2");
 }
 
 #[test]
 fn what_others_wrote_does_no_harm() {
-    let mut strange = pod(json!({"containers": ["x", 1], "initContainers": {}}));
+    let mut strange = pod(&json!({"containers": ["x", 1], "initContainers": {}}));
     strange["status"] = json!("x");
     let mut created = after(&strange, create(&strange, AT));
     created["status"]["initContainerStatuses"] = json!([1, null]);
@@ -126,7 +126,7 @@ fn what_others_wrote_does_no_harm() {
 
 #[test]
 fn conditions_of_others_stay() {
-    let mut pod = pod(json!({}));
+    let mut pod = pod(&json!({}));
     pod["status"] = json!({"conditions": [{"type": "example.com/gate", "status": "True"}]});
     assert_eq!(shown(&after(&pod, start(&pod, "", AT)))[0], "example.com/gate=True/");
 }
