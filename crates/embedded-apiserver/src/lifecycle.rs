@@ -14,6 +14,7 @@ use crate::status::{Cause, FieldError, Status};
 use crate::store::{Key, PageRequest};
 
 const NAMESPACES: &str = "namespaces";
+const EVENTS: &str = "events";
 const TERMINATING: &str = "Terminating";
 
 fn is_namespace(target: &Target) -> bool {
@@ -120,7 +121,23 @@ pub(crate) fn grace_period(
 
 /// Whether anything beside finalizers keeps an object from going.
 pub(crate) fn may_go(shared: &Shared, target: &Target) -> bool {
-    !is_namespace(target) || shared.store.namespace_is_empty(target.name())
+    !is_namespace(target) || is_vacant(shared, target.name())
+}
+
+/// Whether nothing but events is in a namespace: nobody deletes those by hand.
+fn is_vacant(shared: &Shared, namespace: &str) -> bool {
+    shared.store.namespace_is_empty_but(namespace, EVENTS)
+}
+
+fn delete_events(shared: &Shared, namespace: &str) {
+    let all = PageRequest { namespace: Some(namespace), ..PageRequest::default() };
+    delete_all(shared, &Arc::from(EVENTS), &all);
+}
+
+fn delete_all(shared: &Shared, table: &Arc<str>, which: &PageRequest<'_>) {
+    for item in shared.store.list(table, None, which).into_iter().flat_map(|page| page.items) {
+        drop(shared.store.delete(table, item.key(), item.version(), None));
+    }
 }
 
 /// An object is on its way out, but has to wait.
@@ -135,6 +152,9 @@ pub(crate) fn before_delete(shared: &Arc<Shared>, target: &Target, object: &Obje
     if is_crd(target) {
         end_custom(shared, &Value::Object(object.clone()));
     }
+    if is_namespace(target) {
+        delete_events(shared, target.name());
+    }
 }
 
 /// An object has gone: a namespace that waited for it may follow.
@@ -145,7 +165,8 @@ pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target, _object: &Object) {
     let key = Key::new("", namespace);
     let Some(found) = shared.store.get(NAMESPACES, &key) else { return };
     let terminating = found.fields().iter().any(|phase| &**phase == TERMINATING);
-    if terminating && shared.store.namespace_is_empty(namespace) {
+    if terminating && is_vacant(shared, namespace) {
+        delete_events(shared, namespace);
         // If it changed meanwhile, that change's own deletion looks again.
         drop(shared.store.delete(&Arc::from(NAMESPACES), &key, found.version(), None));
     }
@@ -155,10 +176,6 @@ pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target, _object: &Object) {
 fn end_custom(shared: &Arc<Shared>, definition: &Value) {
     let Some((group, plural)) = crd::names(definition) else { return };
     let Some(table) = shared.unserve_custom(group, plural) else { return };
-    if let Ok(page) = shared.store.list(&table, None, &PageRequest::default()) {
-        for item in page.items {
-            drop(shared.store.delete(&table, item.key(), item.version(), None));
-        }
-    }
+    delete_all(shared, &table, &PageRequest::default());
     shared.store.close_table(&table);
 }

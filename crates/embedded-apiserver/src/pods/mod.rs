@@ -254,8 +254,7 @@ impl Cluster {
 
 /// All objects of a built-in resource, and the version at which they were read.
 fn everything(server: &ApiServer, table: &str) -> (u64, Vec<Arc<Revision>>) {
-    let request = PageRequest { namespace: None, start: None, limit: 0, matches: None };
-    let page = server.store().list(table, None, &request);
+    let page = server.store().list(table, None, &PageRequest::default());
     page.map(|page| (page.version, page.items)).expect("built-in resources are always served")
 }
 

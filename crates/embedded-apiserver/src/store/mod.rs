@@ -225,9 +225,11 @@ impl Store {
         self.state.read().tables.get(table).map_or(0, |table| table.count(namespace))
     }
 
-    /// Whether any object lives in a namespace.
-    pub(crate) fn namespace_is_empty(&self, namespace: &str) -> bool {
-        self.state.read().tables.values().all(|table| table.count(Some(namespace)) == 0)
+    /// Whether no object is in a namespace, those of one table left aside.
+    pub(crate) fn namespace_is_empty_but(&self, namespace: &str, aside: &str) -> bool {
+        let state = self.state.read();
+        let mut others = state.tables.iter().filter(|(name, _)| &***name != aside);
+        others.all(|(_, table)| table.count(Some(namespace)) == 0)
     }
 
     /// One page of a table, at `at` or, without it, at the newest version.
