@@ -16,6 +16,11 @@ impl Connection {
         self.reset.cancel();
     }
 
+    /// Whether it was broken.
+    pub(crate) fn is_reset(&self) -> bool {
+        self.reset.is_cancelled()
+    }
+
     /// Falls silent both ways, without an end.
     pub(crate) fn freeze(&self) {
         self.freeze.cancel();

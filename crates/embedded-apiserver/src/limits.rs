@@ -41,6 +41,21 @@ pub const WATCHES_MAX: usize = 10_000;
 /// Connections open at once, one for each watch of an HTTP/1 client and then some.
 pub const CONNECTIONS_MAX: usize = 12_000;
 
+/// Requests at once on one HTTP/2 connection: kube-apiserver's limit. Clients wait with more.
+pub const STREAMS_MAX: u32 = 1_000;
+
+/// Bytes of one HTTP/2 response that wait for its reader. Some events fit; a thousand watches that
+/// are not read hold 64 MB.
+pub const STREAM_BYTES_MAX: usize = 64 * 1024;
+
+/// How long a connection may take to its first request, and an HTTP/1 connection to any next one:
+/// the time after which kube-apiserver closes idle connections. It bounds clients that send a header
+/// byte by byte as well.
+pub const HEADER_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// How long requests may take to end when a listener shuts down.
+pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+
 /// Events that may be written between two reads of a watcher before it is cut off. A watcher costs
 /// no memory while it lags (it is a position in the history), so this is about honesty: a client
 /// that does not read learns of it as it would from a real server.

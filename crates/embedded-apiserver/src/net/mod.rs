@@ -1,0 +1,205 @@
+//! The server on a socket: HTTP/1.1 and HTTP/2, over TLS unless told otherwise.
+//!
+//! # Architecture invariants
+//! - Loopback only, unless asked for more.
+//! - Every task runs on the listener's tracker: when it is empty, nothing is left.
+//! - A connection ends in one of two ways. Orderly, by HTTP's own means; or broken, and then the peer
+//!   sees a reset, as it would if the process had died.
+
+mod accept;
+mod kubeconfig;
+mod orderly;
+mod socket;
+mod streams;
+mod tls;
+mod wire;
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::net::{ToSocketAddrs, lookup_host};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::limits::SHUTDOWN_GRACE;
+use crate::server::{ApiServer, Shared};
+
+/// Options of a socket that is about to be opened: see [`ApiServer::listener`].
+#[derive(Debug, Clone)]
+pub struct Listener {
+    server: ApiServer,
+    plain: bool,
+    remote: bool,
+}
+
+/// A socket on which the server listens. Dropping it breaks its connections;
+/// [`shutdown`](Self::shutdown) is the orderly way.
+pub struct Listening {
+    addr: SocketAddr,
+    /// None for plain HTTP.
+    ca_pem: Option<String>,
+    token: String,
+    reins: Arc<Reins>,
+}
+
+/// What the tasks of one listener have in common.
+struct Reins {
+    shared: Arc<Shared>,
+    tls: Option<TlsAcceptor>,
+    /// Ends everything in an orderly way.
+    closing: CancellationToken,
+    /// Ends everything at once.
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl ApiServer {
+    /// Listens on a loopback address, with TLS. Port 0 picks a free one.
+    ///
+    /// ```
+    /// # use embedded_apiserver::ApiServer;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+    /// let server = ApiServer::start();
+    /// let listening = server.listen("127.0.0.1:0").await?;
+    /// assert!(listening.url().starts_with("https://127.0.0.1:"));
+    /// assert!(listening.kubeconfig().contains("certificate-authority-data"));
+    /// listening.shutdown().await;
+    /// # Ok(()) }
+    /// ```
+    pub async fn listen(&self, addr: impl ToSocketAddrs) -> io::Result<Listening> {
+        self.listener().bind(addr).await
+    }
+
+    /// Options for listening, where [`listen`](Self::listen) does not do.
+    ///
+    /// ```
+    /// # use embedded_apiserver::ApiServer;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+    /// let server = ApiServer::start();
+    /// let listening = server.listener().plain(true).bind("127.0.0.1:0").await?;
+    /// assert!(listening.url().starts_with("http://127.0.0.1:"));
+    /// # Ok(()) }
+    /// ```
+    pub fn listener(&self) -> Listener {
+        Listener { server: self.clone(), plain: false, remote: false }
+    }
+}
+
+impl Listener {
+    /// Speaks HTTP without TLS. Clients of the Go library, kubectl among them, send no token then:
+    /// let them in with [`Builder::anonymous`](crate::Builder::anonymous).
+    pub fn plain(mut self, plain: bool) -> Self {
+        self.plain = plain;
+        self
+    }
+
+    /// Lets [`bind`](Self::bind) take an address that other machines can reach.
+    pub fn allow_remote(mut self, remote: bool) -> Self {
+        self.remote = remote;
+        self
+    }
+
+    /// Opens the socket and serves on it. Needs a tokio runtime.
+    pub async fn bind(self, addr: impl ToSocketAddrs) -> io::Result<Listening> {
+        let mut failure = io::Error::new(io::ErrorKind::InvalidInput, "no address to listen on");
+        for addr in lookup_host(addr).await? {
+            if !self.remote && !addr.ip().is_loopback() {
+                let why = format!(
+                    "other machines could reach {addr}: if they should, ask for it with \
+                     allow_remote(true)"
+                );
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+            }
+            match accept::hold(addr) {
+                Ok(socket) => return self.serve(socket),
+                Err(error) => failure = in_context(addr, &error),
+            }
+        }
+        Err(failure)
+    }
+
+    fn serve(self, socket: tokio::net::TcpSocket) -> io::Result<Listening> {
+        let addr = socket.local_addr()?;
+        let listener = accept::open(socket).map_err(|error| in_context(addr, &error))?;
+        let identity = if self.plain { None } else { Some(tls::Identity::new(addr.ip())?) };
+        let (tls, ca_pem) = identity.map(|made| (made.acceptor, made.ca_pem)).unzip();
+        let reins = Arc::new(Reins {
+            shared: Arc::clone(&self.server.shared),
+            tls,
+            closing: CancellationToken::new(),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        reins.tasks.spawn(accept::run(Arc::clone(&reins), addr, listener));
+        Ok(Listening { addr, ca_pem, token: self.server.token().to_owned(), reins })
+    }
+}
+
+impl Listening {
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The address for clients on this machine.
+    pub fn url(&self) -> String {
+        let ip = match self.addr.ip() {
+            // "Every address" is none to connect to.
+            ip if !ip.is_unspecified() => ip,
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        };
+        let scheme = if self.ca_pem.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", SocketAddr::new(ip, self.addr.port()))
+    }
+
+    /// The certificate, in PEM, of the authority that signed the server's; none for plain HTTP.
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.ca_pem.as_deref()
+    }
+
+    /// A kubeconfig for this socket, as the administrator. It holds the token.
+    pub fn kubeconfig(&self) -> String {
+        kubeconfig::text(&self.url(), self.ca_pem(), &self.token)
+    }
+
+    /// Writes [`kubeconfig`](Self::kubeconfig) to a file that only its owner may read, in place of
+    /// what is there. The directory must exist.
+    pub fn write_kubeconfig(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        kubeconfig::write(path.as_ref(), &self.kubeconfig())
+    }
+
+    /// Stops listening: watches end as they do when they time out, requests get a moment to finish,
+    /// and nothing is left running when this returns.
+    pub async fn shutdown(self) {
+        let reins = &self.reins;
+        reins.closing.cancel();
+        reins.tasks.close();
+        if timeout(SHUTDOWN_GRACE, reins.tasks.wait()).await.is_err() {
+            reins.stop.cancel();
+            reins.tasks.wait().await;
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.reins.stop.cancel();
+    }
+}
+
+impl fmt::Debug for Listening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The token is a secret.
+        f.debug_struct("Listening").field("url", &self.url()).finish_non_exhaustive()
+    }
+}
+
+fn in_context(addr: SocketAddr, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot listen on {addr}: {error}"))
+}

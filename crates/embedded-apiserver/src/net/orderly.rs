@@ -1,0 +1,47 @@
+//! A body that ends when its listener closes, between two events.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use crate::body::Body;
+
+/// A response's body on its way to a socket. Only watches wait for more to send, so that only they
+/// end early; whatever has its bytes already sends them all.
+pub(super) struct Orderly {
+    body: Body,
+    closing: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl Orderly {
+    pub(super) fn new(body: Body, closing: CancellationToken) -> Self {
+        Self { body, closing: Box::pin(closing.cancelled_owned()) }
+    }
+}
+
+impl http_body::Body for Orderly {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+            return Poll::Ready(frame);
+        }
+        self.closing.as_mut().poll(cx).map(|()| None)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

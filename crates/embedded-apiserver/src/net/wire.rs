@@ -1,0 +1,139 @@
+//! One connection, from the handshake to its end, orderly or broken.
+
+use std::future::pending;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::Reins;
+use super::orderly::Orderly;
+use super::socket::Socket;
+use super::streams::Streams;
+use crate::connection::Connection;
+use crate::limits::{HEADER_BYTES_MAX, HEADER_TIMEOUT, STREAM_BYTES_MAX, STREAMS_MAX};
+use crate::service::Origin;
+
+/// One connection, as its requests know it.
+#[derive(Clone)]
+struct Wire {
+    reins: Arc<Reins>,
+    connection: Connection,
+    /// Cancelled by the first request.
+    begun: CancellationToken,
+}
+
+/// Serves a connection until it ends.
+pub(super) async fn serve(reins: Arc<Reins>, stream: TcpStream) {
+    let restarted = reins.shared.connections.current();
+    let connection = Connection::default();
+    let wire = Wire { reins, connection, begun: CancellationToken::new() };
+    let mut spoken = pin!(wire.speak(stream));
+    let broken = async {
+        tokio::select! {
+            () = wire.connection.until_reset() => {}
+            () = restarted.cancelled() => {}
+            () = wire.reins.stop.cancelled() => {}
+        }
+    };
+    let mut broken = pin!(broken);
+    tokio::select! {
+        biased;
+        () = &mut broken => {}
+        () = wire.connection.until_frozen() => {
+            // Nothing is read or written any more; only the socket is kept.
+            tokio::select! {
+                () = &mut broken => {}
+                () = wire.reins.closing.cancelled() => {}
+            }
+        }
+        () = wire.until_late() => {}
+        () = &mut spoken => return,
+    }
+    // What speaks is dropped next, and the socket with it.
+    wire.connection.reset();
+}
+
+impl Wire {
+    /// Until the first request is overdue. HTTP/1 looks after the ones that follow.
+    async fn until_late(&self) {
+        tokio::select! {
+            () = sleep(HEADER_TIMEOUT) => {}
+            () = self.begun.cancelled() => pending().await,
+        }
+    }
+
+    async fn speak(&self, stream: TcpStream) {
+        let socket = Socket::new(stream, self.connection.clone());
+        let Some(tls) = &self.reins.tls else {
+            return self.speak_http(socket).await;
+        };
+        tokio::select! {
+            () = self.reins.closing.cancelled() => {}
+            accepted = tls.accept(socket) => match accepted {
+                Ok(stream) => self.speak_http(stream).await,
+                Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
+            }
+        }
+    }
+
+    async fn speak_http(&self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
+        let gone = CancellationToken::new();
+        let _gone = gone.clone().drop_guard();
+        let connection = self.connection.clone();
+        let streams = Streams { tasks: self.reins.tasks.clone(), connection, gone };
+        let http = http_builder(streams);
+        let wire = self.clone();
+        let answer = service_fn(move |request| wire.clone().answer(request));
+        let mut served = pin!(http.serve_connection(TokioIo::new(stream), answer));
+        let ended = tokio::select! {
+            biased;
+            () = self.reins.closing.cancelled() => {
+                served.as_mut().graceful_shutdown();
+                served.await
+            }
+            ended = &mut served => ended,
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection failed");
+        }
+    }
+
+    async fn answer(self, mut request: Request<Incoming>) -> io::Result<Response<Orderly>> {
+        self.begun.cancel();
+        request.extensions_mut().insert(self.connection.clone());
+        match self.reins.shared.serve(request, &Origin::Socket).await {
+            Ok(response) => Ok(response.map(|body| Orderly::new(body, self.reins.closing.clone()))),
+            Err(error) => {
+                // HTTP/2 would end just this one request; a failure here is one of the connection.
+                self.connection.reset();
+                Err(error)
+            }
+        }
+    }
+}
+
+fn http_builder(streams: Streams) -> auto::Builder<Streams> {
+    let mut http = auto::Builder::new(streams);
+    http.http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(HEADER_BYTES_MAX);
+    http.http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEADER_BYTES_MAX as u32)
+        .max_send_buf_size(STREAM_BYTES_MAX)
+        // A client that is alive and has nothing to say is no news.
+        .keep_alive_interval(None);
+    http
+}
