@@ -9,6 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Duration, sleep};
 
 use super::{Reins, wire};
+use crate::connection::Connection;
 use crate::limits::CONNECTIONS_MAX;
 
 /// Connections that the operating system holds until they are accepted.
@@ -96,7 +97,7 @@ async fn accept(reins: &Arc<Reins>, listener: &TcpListener, permits: &Arc<Semaph
 }
 
 fn spawn(reins: &Arc<Reins>, stream: TcpStream, permit: OwnedSemaphorePermit) {
-    let served = wire::serve(Arc::clone(reins), stream);
+    let served = wire::serve(Arc::clone(reins), stream, Connection::default());
     reins.tasks.spawn(async move {
         served.await;
         drop(permit);

@@ -8,6 +8,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+/// How each of our kubeconfigs begins.
+pub(super) const MARK: &str = "# Written by embedded-apiserver.";
+
 /// The name of cluster, user and context.
 const NAME: &str = "embedded-apiserver";
 
@@ -20,7 +23,7 @@ pub(super) fn text(url: &str, ca_pem: Option<&str>, token: &str) -> String {
         format!("\n    certificate-authority-data: {}", STANDARD.encode(pem))
     });
     format!(
-        "# Written by embedded-apiserver. The token in it is good for as long as that server runs.
+        "{MARK} The token in it is good for as long as that server runs.
 apiVersion: v1
 kind: Config
 clusters:

@@ -11,6 +11,8 @@ mod kubeconfig;
 mod orderly;
 mod socket;
 mod streams;
+#[cfg(test)]
+mod tests;
 mod tls;
 mod wire;
 
@@ -141,6 +143,9 @@ impl Listener {
 }
 
 impl Listening {
+    /// How every kubeconfig of ours begins: who finds it in a file knows that it can be replaced.
+    pub const KUBECONFIG_MARK: &str = kubeconfig::MARK;
+
     /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr

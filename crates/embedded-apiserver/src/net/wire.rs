@@ -32,12 +32,20 @@ struct Wire {
     begun: CancellationToken,
 }
 
-/// Serves a connection until it ends.
-pub(super) async fn serve(reins: Arc<Reins>, stream: TcpStream) {
+/// Serves a connection until it ends. It breaks when connections do, from now on.
+pub(super) fn serve(
+    reins: Arc<Reins>,
+    stream: TcpStream,
+    connection: Connection,
+) -> impl Future<Output = ()> + Send {
     let restarted = reins.shared.connections.current();
-    let connection = Connection::default();
+    let socket = Socket::new(stream, connection.clone());
     let wire = Wire { reins, connection, begun: CancellationToken::new() };
-    let mut spoken = pin!(wire.speak(stream));
+    run(wire, socket, restarted)
+}
+
+async fn run(wire: Wire, socket: Socket, restarted: CancellationToken) {
+    let mut spoken = pin!(wire.speak(socket));
     let broken = async {
         tokio::select! {
             () = wire.connection.until_reset() => {}
@@ -72,8 +80,7 @@ impl Wire {
         }
     }
 
-    async fn speak(&self, stream: TcpStream) {
-        let socket = Socket::new(stream, self.connection.clone());
+    async fn speak(&self, socket: Socket) {
         let Some(tls) = &self.reins.tls else {
             return self.speak_http(socket).await;
         };

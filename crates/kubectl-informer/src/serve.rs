@@ -1,0 +1,199 @@
+//! `serve`: the embedded API server as a process of its own.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use embedded_apiserver::{ApiServer, Listening};
+use tokio::signal;
+
+/// Runs an embedded Kubernetes API server until Ctrl-C or SIGTERM.
+///
+/// It serves Kubernetes' own kinds and custom resources from memory: everything is gone when it ends.
+/// When it is ready it prints one line with its address and the kubeconfig:
+///
+///   kubectl-informer serve --listen 127.0.0.1:0 --kubeconfig /tmp/embedded &
+///   kubectl --kubeconfig /tmp/embedded get namespaces
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Options {
+    /// The address to listen on, one that only this machine can reach. Port 0 picks a free port.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
+    listen: String,
+
+    /// Where to write a kubeconfig for the server. It holds the administrator's token, so that only
+    /// you may read it. A file that something else wrote is not replaced. It stays when the server
+    /// ends.
+    #[arg(long, value_name = "FILE", default_value = "embedded.kubeconfig")]
+    kubeconfig: PathBuf,
+
+    /// Objects to begin with: a file of YAML documents, or JSON, as for `kubectl create -f`. They are
+    /// created in their order, so that a `CustomResourceDefinition` comes before its objects.
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+
+    /// Lets pods run: they are scheduled, become ready, and take their time to end. Otherwise they
+    /// stay Pending, and are gone at once when they are deleted.
+    #[arg(long)]
+    pods_run: bool,
+
+    /// Serves HTTP without TLS. kubectl sends no token without TLS, so that everybody on this machine
+    /// is let in without one, unless --token is given.
+    #[arg(long)]
+    plain: bool,
+
+    /// The administrator's bearer token. Other users of this machine may see the arguments of a
+    /// command: better leave it to the server, which makes up a new one each time.
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The token is a secret.
+        f.debug_struct("Options").field("listen", &self.listen).finish_non_exhaustive()
+    }
+}
+
+/// Serves until it is told to stop. The error is what to tell the user.
+pub(crate) async fn serve(options: &Options) -> Result<(), String> {
+    // From here on a signal ends the server in an orderly way, however early it comes.
+    let mut stop = Stop::new()?;
+    check_replaceable(&options.kubeconfig)?;
+    let server = start(options)?;
+    if let Some(data) = &options.data {
+        load(&server, data)?;
+    }
+    let listening = listen(&server, options).await?;
+    listening.write_kubeconfig(&options.kubeconfig).map_err(|error| {
+        format!("{error}\nsay where to write it with --kubeconfig FILE; its directory must exist")
+    })?;
+    announce(&listening, &options.kubeconfig)?;
+    stop.requested().await;
+    listening.shutdown().await;
+    Ok(())
+}
+
+fn start(options: &Options) -> Result<ApiServer, String> {
+    let mut builder = ApiServer::builder().pods_run(options.pods_run);
+    match &options.token {
+        Some(token) if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            return Err("--token must be visible ASCII characters, at least one, because it is \
+                        sent in an HTTP header"
+                .to_owned());
+        }
+        Some(token) => builder = builder.token(token),
+        None => builder = builder.anonymous(options.plain),
+    }
+    Ok(builder.build())
+}
+
+fn load(server: &ApiServer, path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| format!("cannot read the data file {shown}: {error}"))?;
+    let loaded = server.load_yaml(&text);
+    loaded.map_err(|error| format!("the data file {shown} was not loaded: {error}"))?;
+    Ok(())
+}
+
+async fn listen(server: &ApiServer, options: &Options) -> Result<Listening, String> {
+    let bound = server.listener().plain(options.plain).bind(&options.listen).await;
+    bound.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!(
+                "{error}\nend what uses the port, or choose another: --listen 127.0.0.1:0 picks \
+                     a free one"
+            )
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!(
+                "--listen {}: only addresses of this machine alone, and ports that you may \
+                     use, are served: try --listen 127.0.0.1:6443",
+                options.listen
+            )
+        }
+        _ => {
+            format!(
+                "--listen {}: {error}\ngive an address and a port, such as 127.0.0.1:6443",
+                options.listen
+            )
+        }
+    })
+}
+
+/// A kubeconfig that is already there is replaced only if it is one of ours: somebody's own, with the
+/// way to all their clusters, is too easily named by mistake.
+fn check_replaceable(path: &Path) -> Result<(), String> {
+    match fs::read(path) {
+        Ok(bytes)
+            if bytes.is_empty() || bytes.starts_with(Listening::KUBECONFIG_MARK.as_bytes()) =>
+        {
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Ok(_) => Err(format!(
+            "{} exists, and is no kubeconfig that an embedded API server has written\nremove it, or \
+             choose another file with --kubeconfig FILE",
+            path.display()
+        )),
+        Err(error) => Err(format!("cannot write the kubeconfig {}: {error}", path.display())),
+    }
+}
+
+fn announce(listening: &Listening, kubeconfig: &Path) -> Result<(), String> {
+    let line = format!(
+        "embedded Kubernetes API server on {}, kubeconfig {}",
+        listening.url(),
+        kubeconfig.display()
+    );
+    let mut out = io::stdout();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        // Nobody reads; the kubeconfig says it as well.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|error| format!("cannot write to standard output: {error}")),
+    }
+}
+
+/// The signals that end the server.
+struct Stop {
+    #[cfg(unix)]
+    interrupt: signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Stop {
+    fn new() -> Result<Self, String> {
+        use signal::unix::{SignalKind, signal};
+        let listen = |kind| signal(kind).map_err(|error| format!("cannot handle signals: {error}"));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
+    }
+
+    async fn requested(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Stop {
+    #[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+    fn new() -> Result<Self, String> {
+        Ok(Self {})
+    }
+
+    async fn requested(&mut self) {
+        // Without signals, the process is ended by other means.
+        if signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
