@@ -8,6 +8,7 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use parking_lot::RwLock;
 
+use crate::filter::Filter;
 use crate::request::{Target, Verb};
 use crate::status::Status;
 
@@ -41,13 +42,7 @@ impl fmt::Debug for Access {
 
 /// What is forbidden: a request that fits all that is given here.
 #[derive(Debug, Clone, Default)]
-pub struct Denial {
-    user: Option<String>,
-    verbs: Vec<Verb>,
-    group: Option<String>,
-    resource: Option<String>,
-    namespace: Option<String>,
-}
+pub struct Denial(Filter);
 
 /// Names a denial, to take it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,39 +56,31 @@ impl Denial {
 
     /// Only these verbs.
     pub fn verbs(verbs: impl IntoIterator<Item = Verb>) -> Self {
-        Self { verbs: verbs.into_iter().collect(), ..Self::default() }
+        Self(Filter { verbs: verbs.into_iter().collect(), ..Filter::default() })
     }
 
     /// Only this resource, such as `pods` or `pods/status`.
     pub fn resource(mut self, resource: impl Into<String>) -> Self {
-        self.resource = Some(resource.into());
+        self.0.resource = Some(resource.into());
         self
     }
 
     /// Only this API group.
     pub fn group(mut self, group: impl Into<String>) -> Self {
-        self.group = Some(group.into());
+        self.0.group = Some(group.into());
         self
     }
 
     /// Only in this namespace.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.namespace = Some(namespace.into());
+        self.0.namespace = Some(namespace.into());
         self
     }
 
     /// Only for this user.
     pub fn user(mut self, user: impl Into<String>) -> Self {
-        self.user = Some(user.into());
+        self.0.user = Some(user.into());
         self
-    }
-
-    fn applies(&self, user: &str, target: &Target) -> bool {
-        self.user.as_deref().is_none_or(|wanted| wanted == user)
-            && (self.verbs.is_empty() || self.verbs.contains(&target.verb))
-            && self.group.as_deref().is_none_or(|group| group == target.resource.group)
-            && self.resource.as_deref().is_none_or(|resource| resource == target.resource_path())
-            && self.namespace.as_deref().is_none_or(|namespace| namespace == target.namespace())
     }
 }
 
@@ -152,7 +139,7 @@ impl Access {
     /// Whether the user may do it.
     pub(crate) fn authorize(&self, user: &User, target: &Target) -> Result<(), Status> {
         let denials = self.denials.read();
-        if !denials.iter().any(|(_, denial)| denial.applies(&user.0, target)) {
+        if !denials.iter().any(|(_, denial)| denial.0.fits(&user.0, Some(target))) {
             return Ok(());
         }
         let resource = target.resource_path();

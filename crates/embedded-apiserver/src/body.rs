@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http_body::{Frame, SizeHint};
 
-type Chunks = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+pub(crate) type Chunks = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
 /// The body of a response. An error in it is what a client sees of a connection that broke.
 pub struct Body(Inner);

@@ -51,6 +51,8 @@ pub struct Delivery {
     pub key: Option<Arc<Key>>,
     /// The version in it; 0 for errors.
     pub version: u64,
+    /// The fault that made its line another, by name: a client may not have been able to read it.
+    pub fault: Option<&'static str>,
 }
 
 /// The last requests and deliveries.

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{ADMIN, Access};
 use crate::clock::Clock;
+use crate::faults::FaultState;
 use crate::kinds::{Registry, crd};
 use crate::limits;
 use crate::object::Birth;
@@ -66,6 +67,7 @@ pub(crate) struct Shared {
     pub(crate) registry: RwLock<Registry>,
     pub(crate) access: Access,
     pub(crate) record: Record,
+    pub(crate) faults: FaultState,
     /// Ended when connections die.
     pub(crate) connections: Switch,
     /// Ended when watches do.
@@ -211,6 +213,7 @@ impl Builder {
             registry: RwLock::new(Registry::new()),
             access,
             record: Record::default(),
+            faults: FaultState::default(),
             connections: Switch::default(),
             watches: Switch::default(),
             accepting: watch::Sender::new(true),

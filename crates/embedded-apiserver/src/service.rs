@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::access::User;
 use crate::body::Body;
+use crate::faults::Exposure;
 use crate::limits::BODY_BYTES_MAX;
 use crate::record::RequestRecord;
 use crate::request::{Target, route};
@@ -83,33 +84,55 @@ impl Shared {
         if !*self.accepting.borrow() {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let user = match origin {
             Origin::InProcess(user) => Ok(user.clone()),
             Origin::Socket => self.access.authenticate(&parts.headers),
         };
-        let target = route(&parts.method, &parts.uri, &self.registry.read());
+        let mut target = route(&parts.method, &parts.uri, &self.registry.read());
         let id = self.record.request(self.record_of(&parts, user.as_ref().ok(), &target));
         let connections = self.connections.current();
+        let about = target.as_ref().ok().and_then(Option::as_ref);
+        let mut exposure = self.expose(id, &parts, user.as_ref().ok(), about, &connections);
         let answered = async {
-            let user = user?;
-            match target? {
-                None => Ok(self.plain(&parts)),
-                Some(target) => {
-                    self.access.authorize(&user, &target)?;
-                    let body = read_body(body).await?;
-                    let call = Call { id, target, headers: parts.headers, body };
-                    rest::answer(self, &call).await
+            let about = target.as_mut().ok().and_then(Option::as_mut);
+            let response = match exposure.before_answer(&mut parts, about).await? {
+                Some(response) => response,
+                None => {
+                    let answer = self.answer(id, parts, body, user, target, exposure.of_watch());
+                    answer.await.unwrap_or_else(|status| failure(&status))
                 }
-            }
+            };
+            exposure.after_answer(response).await
         };
         let response = tokio::select! {
-            answered = answered => answered.unwrap_or_else(|status| failure(&status)),
+            answered = answered => answered?,
             () = connections.cancelled() => return Err(io::ErrorKind::ConnectionReset.into()),
         };
         let status = response.status().as_u16();
         self.record.amend(id, |request| request.status = Some(status));
         Ok(response)
+    }
+
+    async fn answer<B>(
+        self: &Arc<Self>,
+        id: u64,
+        parts: Parts,
+        body: B,
+        user: Result<User, Status>,
+        target: Result<Option<Target>, Status>,
+        exposure: Exposure,
+    ) -> Result<Response<Body>, Status>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let user = user?;
+        let Some(target) = target? else { return Ok(self.plain(&parts)) };
+        self.access.authorize(&user, &target)?;
+        let body = read_body(body).await?;
+        let call = Call { id, target, headers: parts.headers, body, exposure };
+        rest::answer(self, &call).await
     }
 
     fn record_of(

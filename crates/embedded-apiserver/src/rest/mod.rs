@@ -14,11 +14,13 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::body::Body;
+use crate::faults::Exposure;
 use crate::negotiate;
 use crate::request::{Target, Verb};
 use crate::server::Shared;
 use crate::status::Status;
 use crate::view::View;
+pub(crate) use watch::Pending;
 
 /// One request for a resource.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub(crate) struct Call {
     pub(crate) target: Target,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// What waits for the events of a watch.
+    pub(crate) exposure: Exposure,
 }
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");

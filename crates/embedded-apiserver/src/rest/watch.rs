@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::read::{fresh, invalid_options};
 use super::{Call, respond};
 use crate::body::Body;
+use crate::faults::{Interruption, WatchFaults};
 use crate::limits::WATCH_TIMEOUT;
 use crate::matcher::Matcher;
 use crate::record::Delivery;
@@ -67,6 +68,7 @@ pub(super) async fn watch(
         connections: shared.connections.current(),
         watches: shared.watches.current(),
         over: false,
+        faults: WatchFaults::new(call.exposure.clone()),
         _slot: slot,
     };
     if wants_initial {
@@ -132,11 +134,13 @@ struct Watch {
     connections: CancellationToken,
     watches: CancellationToken,
     over: bool,
+    faults: WatchFaults,
     _slot: WatchSlot,
 }
 
 /// What is to be sent next.
-enum Pending {
+#[derive(Debug, Clone)]
+pub(crate) enum Pending {
     Event(EventType, Arc<Revision>),
     Bookmark { version: u64, initial_events_end: bool },
     Error(Bytes),
@@ -173,17 +177,33 @@ impl Watch {
 
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
+            if let Some(piece) = self.faults.piece().await {
+                return Some(piece);
+            }
             if self.connections.is_cancelled() {
                 return Some(Err(io::ErrorKind::ConnectionReset.into()));
             }
             if self.watches.is_cancelled() {
                 return None;
             }
-            if let Some(revision) = self.initial.next() {
-                return Some(Ok(self.send(Pending::Event(EventType::Added, revision))));
+            let ready = self.initial.len() > 0 || !self.pending.is_empty();
+            match self.faults.interrupt(self.position, ready, self.over).await {
+                Interruption::None => {}
+                Interruption::Passed => continue,
+                Interruption::End => return None,
+                Interruption::Broken(error) => return Some(Err(error)),
+                Interruption::Failed(status) => {
+                    self.initial = Vec::new().into_iter();
+                    self.pending.clear();
+                    self.fail(&status);
+                }
             }
-            if let Some(pending) = self.pending.pop_front() {
-                return Some(Ok(self.send(pending)));
+            if let Some(pending) = self.faults.first() {
+                return Some(self.send(pending).await);
+            }
+            if let Some(pending) = self.upcoming() {
+                let Some(pending) = self.faults.exchange(pending) else { continue };
+                return Some(self.send(pending).await);
             }
             if self.over {
                 return None;
@@ -194,11 +214,22 @@ impl Watch {
                 if read_on {
                     // All of a batch was for others: let them have their turn before the next.
                     tokio::task::consume_budget().await;
-                } else {
+                } else if !self.faults.has_news() {
                     self.wait().await;
                 }
             }
         }
+    }
+
+    fn upcoming(&mut self) -> Option<Pending> {
+        if let Some(revision) = self.initial.next() {
+            return Some(Pending::Event(EventType::Added, revision));
+        }
+        let pending = self.pending.pop_front()?;
+        if matches!(pending, Pending::Bookmark { .. }) {
+            self.schedule_bookmark();
+        }
+        Some(pending)
     }
 
     /// Takes the next events from the store. Whether there are more at once.
@@ -257,21 +288,22 @@ impl Watch {
         }
     }
 
-    fn send(&mut self, pending: Pending) -> Bytes {
+    async fn send(&mut self, pending: Pending) -> io::Result<Bytes> {
         let (line, event_type, key, version) = match pending {
             Pending::Event(event_type, revision) => {
                 let line = self.view.event(event_type, &revision);
                 (line, event_type, Some(Arc::clone(revision.key())), revision.version())
             }
             Pending::Bookmark { version, initial_events_end } => {
-                self.schedule_bookmark();
                 let line = self.view.bookmark(version, initial_events_end);
                 (line, EventType::Bookmark, None, version)
             }
             Pending::Error(line) => (line, EventType::Error, None, 0),
         };
-        self.shared.record.delivery(Delivery { watch: self.call_id, event_type, key, version });
-        line
+        let (line, fault) = self.faults.line(event_type, line);
+        let watch = self.call_id;
+        self.shared.record.delivery(Delivery { watch, event_type, key, version, fault });
+        self.faults.paced(line).await
     }
 
     fn schedule_bookmark(&mut self) {

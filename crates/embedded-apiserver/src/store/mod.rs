@@ -205,6 +205,14 @@ impl Store {
         Some(Subscription { changed: table.subscribe(), incarnation: table.incarnation })
     }
 
+    /// Makes all watchers look again, though nothing has changed.
+    pub(crate) fn wake_watchers(&self) {
+        let state = self.state.read();
+        for table in state.tables.values() {
+            table.notify(state.revision);
+        }
+    }
+
     /// Tells when anything changes.
     pub(crate) fn subscribe_revision(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()

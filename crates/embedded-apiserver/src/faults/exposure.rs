@@ -1,0 +1,341 @@
+//! One request, as faults see it: what waits for it, and what becomes of it.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::BodyExt;
+use tokio::time::{Duration, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::fault::Fault;
+use super::rule::FaultId;
+use super::{Chance, FiredFault, body, objects};
+use crate::access::User;
+use crate::body::Body;
+use crate::connection::Connection;
+use crate::request::{Target, Verb, VersionMatch, parse_version};
+use crate::rest::{failure, respond};
+use crate::server::{ApiServer, Shared};
+use crate::status::Status;
+
+/// What a proxy says that has lost the server behind it.
+const HTML: &str = "<html>\r\n<head><title>Bad Gateway</title></head>\r\n<body>\r\n\
+                    <center><h1>Bad Gateway</h1></center>\r\n<hr><center>proxy</center>\r\n\
+                    </body>\r\n</html>\r\n";
+
+/// Where in the course of an answer a fault is to strike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Point {
+    /// Before it.
+    Request,
+    /// On its status and headers.
+    Head,
+    /// On the item behind so many.
+    Items(u64),
+    /// Once a watch has been sent so many events.
+    Events(u64),
+    /// On the first piece of the body.
+    Body,
+    /// Once so many bytes of the body have been sent.
+    Bytes(u64),
+}
+
+/// A fault that waits for its point.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting {
+    pub(super) rule: FaultId,
+    pub(super) fault: Arc<Fault>,
+    pub(super) point: Point,
+    /// In a watch: the event before which it had its last chance.
+    pub(super) asked: Option<u64>,
+}
+
+/// A request and what waits for it. The default is exempt from faults.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Exposure {
+    pub(super) request: Option<Arc<Exposed>>,
+    pub(super) waiting: Vec<Waiting>,
+    /// The newest rule that has been looked at.
+    pub(super) newest_rule: u64,
+}
+
+/// The request itself.
+#[derive(Debug)]
+pub(super) struct Exposed {
+    pub(super) server: ApiServer,
+    id: u64,
+    user: Option<User>,
+    target: Option<Target>,
+    /// None in process.
+    connection: Option<Connection>,
+    pub(super) connections: CancellationToken,
+}
+
+impl Shared {
+    /// Finds what waits for a request. Nothing is prepared where nothing can: watches are exposed
+    /// for as long as they run, other requests only to the rules that are there when they come.
+    pub(crate) fn expose(
+        self: &Arc<Self>,
+        id: u64,
+        parts: &Parts,
+        user: Option<&User>,
+        target: Option<&Target>,
+        connections: &CancellationToken,
+    ) -> Exposure {
+        let watches = target.is_some_and(|target| target.verb == Verb::Watch);
+        if !watches && self.faults.is_empty() {
+            return Exposure::default();
+        }
+        let (waiting, newest_rule) = self.faults.meet_request(user, target);
+        let request = Exposed {
+            server: ApiServer { shared: Arc::clone(self) },
+            id,
+            user: user.cloned(),
+            target: target.cloned(),
+            connection: parts.extensions.get().cloned(),
+            connections: connections.clone(),
+        };
+        Exposure { request: Some(Arc::new(request)), waiting, newest_rule }
+    }
+}
+
+impl Exposure {
+    /// What happens before the request is carried out, and the answer if that is all it gets.
+    pub(crate) async fn before_answer(
+        &mut self,
+        parts: &mut Parts,
+        target: Option<&mut Target>,
+    ) -> io::Result<Option<Response<Body>>> {
+        let Some(request) = self.request.clone() else { return Ok(None) };
+        if self.waiting.iter().any(|w| !matches!(w.point, Point::Request | Point::Events(_))) {
+            // Faults of bytes and objects are about JSON, not about its compressed form.
+            parts.headers.remove(ACCEPT_ENCODING);
+        }
+        let mut target = target;
+        for waiting in self.take(|point| point == Point::Request) {
+            let stale_list = matches!(*waiting.fault, Fault::StaleList { .. });
+            if (stale_list && !request.lists_anew()) || !request.is_struck(&waiting, 0) {
+                continue;
+            }
+            match &*waiting.fault {
+                Fault::Status { code, retry_after } => {
+                    return Ok(Some(status_answer(*code, retry_after.as_ref())));
+                }
+                Fault::Gone => {
+                    let status = Status::too_old(request.asked_version(), request.revision());
+                    return Ok(Some(failure(&status)));
+                }
+                Fault::Html(code) => return Ok(Some(html_answer(*code))),
+                Fault::StaleList { versions } => {
+                    let store = request.server.store();
+                    let then = store.revision().saturating_sub(*versions);
+                    if let Some(target) = target.as_deref_mut() {
+                        let version = then.max(store.compacted_revision()).max(1);
+                        target.query.resource_version = version.to_string();
+                        target.query.version_match = Some(VersionMatch::Exact);
+                    }
+                }
+                other => request.suffer(other).await?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// What waits for the events of a watch, for it to take along.
+    pub(crate) fn of_watch(&mut self) -> Self {
+        let waiting = self.take(|point| matches!(point, Point::Events(_)));
+        Self { request: self.request.clone(), waiting, newest_rule: self.newest_rule }
+    }
+
+    /// What becomes of the answer.
+    pub(crate) async fn after_answer(
+        mut self,
+        mut response: Response<Body>,
+    ) -> io::Result<Response<Body>> {
+        let Some(request) = self.request.clone() else { return Ok(response) };
+        for waiting in self.take(|point| point == Point::Head) {
+            if !request.is_struck(&waiting, 0) {
+                continue;
+            }
+            match &*waiting.fault {
+                Fault::ContentType(content_type) => {
+                    response.headers_mut().insert(CONTENT_TYPE, content_type.clone());
+                }
+                other => request.suffer(other).await?,
+            }
+        }
+        let of_items = self.take(|point| matches!(point, Point::Items(_)));
+        if !of_items.is_empty() && response.status().is_success() {
+            let (head, body) = response.into_parts();
+            let whole = body.collect().await?.to_bytes();
+            let damaged = objects::damage_answer(&request, &of_items, &whole).map(Bytes::from);
+            response = Response::from_parts(head, Body::whole(damaged.unwrap_or(whole)));
+        }
+        let of_bytes = self.take(|point| matches!(point, Point::Body | Point::Bytes(_)));
+        if of_bytes.is_empty() {
+            return Ok(response);
+        }
+        Ok(response.map(|whole| body::damaged(whole, request, of_bytes)))
+    }
+
+    fn take(&mut self, at: impl Fn(Point) -> bool) -> Vec<Waiting> {
+        self.waiting.extract_if(.., |waiting| at(waiting.point)).collect()
+    }
+}
+
+impl Exposed {
+    pub(super) fn user(&self) -> Option<&User> {
+        self.user.as_ref()
+    }
+
+    pub(super) fn target(&self) -> Option<&Target> {
+        self.target.as_ref()
+    }
+
+    pub(super) fn revision(&self) -> u64 {
+        self.server.store().revision()
+    }
+
+    fn lists_anew(&self) -> bool {
+        let target = self.target.as_ref().filter(|target| target.verb == Verb::List);
+        target.is_some_and(|target| target.query.continue_token.is_none())
+    }
+
+    fn asked_version(&self) -> u64 {
+        let version = self.target.as_ref().map(|target| target.query.resource_version.as_str());
+        parse_version(version.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Asks the rule, and keeps book if the fault strikes.
+    pub(super) fn draw(&self, waiting: &Waiting, after_events: u64) -> Chance {
+        let shared = &self.server.shared;
+        let chance = shared.faults.draw(waiting.rule, || shared.random());
+        if chance == Chance::Strikes {
+            let name = waiting.fault.name();
+            shared.faults.log(FiredFault {
+                id: waiting.rule,
+                name,
+                request: self.id,
+                revision: self.revision(),
+                at: shared.clock.elapsed(),
+                after_events,
+            });
+            shared.record.amend(self.id, |record| {
+                // A lasting one strikes a watch without end: its name is kept once.
+                if !record.faults.iter().any(|known| known == name) {
+                    record.faults.push(name.to_owned());
+                }
+            });
+        }
+        chance
+    }
+
+    /// The same, where there is one chance only.
+    pub(super) fn is_struck(&self, waiting: &Waiting, after_events: u64) -> bool {
+        self.draw(waiting, after_events) == Chance::Strikes
+    }
+
+    /// Lets a fault of the connection or of the server take its course. An error is what the client
+    /// sees of a connection that did not survive it.
+    pub(super) async fn suffer(&self, fault: &Fault) -> io::Result<()> {
+        match fault {
+            Fault::Latency(time) => return self.wait(*time).await,
+            Fault::Refused => return Err(self.broken(io::ErrorKind::ConnectionRefused).await),
+            Fault::Reset | Fault::LostAnswer => return Err(self.reset().await),
+            Fault::HalfOpen => {
+                if let Some(connection) = &self.connection {
+                    connection.freeze();
+                }
+                return Err(self.silence().await);
+            }
+            Fault::StalledHeaders | Fault::StalledBody => return Err(self.silence().await),
+            Fault::Compact => self.server.store().compact(u64::MAX),
+            Fault::DropWatches => self.server.drop_watches(),
+            Fault::Rollback { snapshot, silent: true } => self.server.restore_silently(snapshot),
+            Fault::Rollback { snapshot, silent: false } => {
+                self.server.restore(snapshot);
+                return Err(self.silence().await);
+            }
+            Fault::Restart => {
+                self.server.restart();
+                return Err(self.silence().await);
+            }
+            Fault::Down(time) => {
+                go_down(&self.server, *time);
+                return Err(self.silence().await);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Time passes, unless the connections end first.
+    pub(super) async fn wait(&self, time: Duration) -> io::Result<()> {
+        tokio::select! {
+            () = sleep(time) => Ok(()),
+            error = self.silence() => Err(error),
+        }
+    }
+
+    async fn reset(&self) -> io::Error {
+        self.broken(io::ErrorKind::ConnectionReset).await
+    }
+
+    /// Breaks the connection. On a socket the error is the socket's: an answer, even a failed one,
+    /// could overtake it.
+    async fn broken(&self, in_process: io::ErrorKind) -> io::Error {
+        match &self.connection {
+            None => in_process.into(),
+            Some(connection) => {
+                connection.reset();
+                self.silence().await
+            }
+        }
+    }
+
+    /// Nothing happens until all connections end.
+    async fn silence(&self) -> io::Error {
+        self.connections.cancelled().await;
+        io::ErrorKind::ConnectionReset.into()
+    }
+}
+
+/// Refuses connections for a time.
+fn go_down(server: &ApiServer, time: Duration) {
+    server.refuse_connections();
+    let shared = Arc::downgrade(&server.shared);
+    tokio::spawn(async move {
+        sleep(time).await;
+        if let Some(shared) = shared.upgrade() {
+            ApiServer { shared }.accept_connections();
+        }
+    });
+}
+
+/// The `Status` that Kubernetes has for a code.
+pub(super) fn status_of(code: StatusCode, retry_after: Option<&HeaderValue>) -> Status {
+    let status = Status::of_code(code);
+    let seconds = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
+    match seconds {
+        Some(seconds) => status.retry_after(seconds),
+        None => status,
+    }
+}
+
+fn status_answer(code: StatusCode, retry_after: Option<&HeaderValue>) -> Response<Body> {
+    let mut response = failure(&status_of(code, retry_after));
+    if let Some(retry_after) = retry_after {
+        response.headers_mut().insert(RETRY_AFTER, retry_after.clone());
+    }
+    response
+}
+
+fn html_answer(code: StatusCode) -> Response<Body> {
+    let mut response = respond(code, Body::whole(HTML));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
+    response
+}
