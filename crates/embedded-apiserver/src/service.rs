@@ -96,12 +96,12 @@ impl Shared {
         let mut exposure = self.expose(id, &parts, user.as_ref().ok(), about, &connections);
         let answered = async {
             let about = target.as_mut().ok().and_then(Option::as_mut);
-            let response = match exposure.before_answer(&mut parts, about).await? {
-                Some(response) => response,
-                None => {
-                    let answer = self.answer(id, parts, body, user, target, exposure.of_watch());
-                    answer.await.unwrap_or_else(|status| failure(&status))
-                }
+            let instead = exposure.before_answer(&mut parts, about).await?;
+            let response = if let Some(instead) = instead {
+                instead
+            } else {
+                let answer = self.answer(id, parts, body, user, target, exposure.of_watch());
+                answer.await.unwrap_or_else(|status| failure(&status))
             };
             exposure.after_answer(response).await
         };

@@ -339,3 +339,49 @@ fn html_answer(code: StatusCode) -> Response<Body> {
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+    use http_body_util::Empty;
+    use tokio::time::timeout;
+    use tower_service::Service;
+
+    use super::*;
+
+    /// Calls as a socket does, and goes away when nothing comes. What became of the connection is
+    /// told by it, not by an answer.
+    async fn call_by_socket(fault: Fault) -> Connection {
+        let server = ApiServer::start();
+        server.faults().any().inject(fault);
+        let connection = Connection::default();
+        let mut request = Request::get("/readyz").body(Empty::new()).unwrap();
+        request.extensions_mut().insert(connection.clone());
+        let call = server.service_as("tester").call(request);
+        assert!(timeout(Duration::from_secs(60), call).await.is_err());
+        connection
+    }
+
+    /// Whether it has been done already.
+    async fn is_done(act: impl Future) -> bool {
+        timeout(Duration::ZERO, act).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sockets_are_reset() {
+        for fault in [Fault::Refused, Fault::Reset, Fault::LostAnswer] {
+            let connection = call_by_socket(fault).await;
+            assert!(is_done(connection.until_reset()).await);
+            assert!(!is_done(connection.until_frozen()).await);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sockets_freeze() {
+        let connection = call_by_socket(Fault::HalfOpen).await;
+        assert!(is_done(connection.until_frozen()).await);
+        assert!(!is_done(connection.until_reset()).await);
+        let connection = call_by_socket(Fault::StalledHeaders).await;
+        assert!(!is_done(connection.until_frozen()).await);
+    }
+}

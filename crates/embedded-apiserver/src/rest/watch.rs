@@ -202,8 +202,11 @@ impl Watch {
                 return Some(self.send(pending).await);
             }
             if let Some(pending) = self.upcoming() {
-                let Some(pending) = self.faults.exchange(pending) else { continue };
-                return Some(self.send(pending).await);
+                if let Some(pending) = self.faults.exchange(pending) {
+                    return Some(self.send(pending).await);
+                }
+                tokio::task::consume_budget().await;
+                continue;
             }
             if self.over {
                 return None;
