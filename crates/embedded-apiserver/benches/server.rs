@@ -189,7 +189,8 @@ fn listen(server: &ApiServer) -> String {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         runtime().block_on(async move {
-            let listening = server.listener().plain(true).bind("127.0.0.1:0").await.expect("a port");
+            let listening =
+                server.listener().plain(true).bind("127.0.0.1:0").await.expect("a port");
             sender.send(listening.addr().to_string()).expect("somebody waits for it");
             std::future::pending::<()>().await;
         });
