@@ -107,7 +107,7 @@ fn page() {
 fn watch_replay() {
     let server = filled();
     let url = listen(&server);
-    let mut watch = Watch::open(&url, &server, 6);
+    let mut watch = Watch::open(&url, &server, server.store().revision() - PODS as u64);
     let began = Instant::now();
     watch.read(PODS);
     let seconds = began.elapsed().as_secs_f64();
