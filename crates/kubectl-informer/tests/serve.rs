@@ -1,0 +1,197 @@
+//! `serve` as a process: what it prints, writes and returns.
+#![cfg(unix)]
+
+mod support;
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use support::{Serving, directory, serve};
+
+/// Runs `serve` where it is to fail: what it says.
+fn refused(directory: &Path, arguments: &[&str]) -> String {
+    let output = serve(directory, arguments).output().unwrap();
+    let problem = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{problem}");
+    assert_eq!(output.stdout, b"");
+    assert!(problem.starts_with("error: "), "{problem}");
+    problem
+}
+
+/// The status line and the rest of the response to a request over plain HTTP.
+fn get(serving: &Serving, path: &str, headers: &str) -> String {
+    let (_, rest) = serving.line.split_once("http://").unwrap();
+    let (address, _) = rest.split_once(',').unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n{headers}Connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
+}
+
+#[test]
+fn it_says_where_it_is_and_ends_on_a_signal() {
+    for signal in ["TERM", "INT"] {
+        let mut serving = Serving::start(&format!("signal-{signal}"), &[]);
+        let line = serving.line.clone();
+        let line = line.strip_prefix("embedded Kubernetes API server on https://127.0.0.1:");
+        let (port, file) = line.unwrap().split_once(", kubeconfig ").unwrap();
+        assert_ne!(port.parse::<u16>().unwrap(), 0);
+        assert_eq!(file, "kubeconfig\n");
+
+        let kubeconfig = serving.kubeconfig();
+        assert_eq!(fs::metadata(&kubeconfig).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(fs::read_to_string(&kubeconfig).unwrap().contains(&format!("127.0.0.1:{port}")));
+
+        let (rest, status) = serving.end(signal);
+        assert_eq!((rest.as_str(), status.code()), ("", Some(0)), "{signal}");
+        assert!(kubeconfig.exists());
+        assert!(TcpStream::connect(format!("127.0.0.1:{port}")).is_err());
+    }
+}
+
+#[test]
+fn nobody_to_read_its_line_is_no_error() {
+    let directory = directory("broken-pipe");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut child = serve(&directory, &[]).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    while !directory.join("kubeconfig").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::yield_now();
+    }
+    let kill = format!("kill -s TERM {}", child.id());
+    Command::new("sh").args(["-c", &kill]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
+
+#[test]
+fn data_is_there_at_the_start() {
+    let data = r#"
+apiVersion: v1
+kind: ConfigMapList
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: first}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: second, namespace: kube-system}}
+---
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "third"}, "spec": {"containers": []}}
+"#;
+    let file = directory("data").join("data.yaml");
+    fs::write(&file, data).unwrap();
+    let serving = Serving::start("data-good", &["--plain", "--data", file.to_str().unwrap()]);
+    for (path, name) in [("configmaps", "first"), ("configmaps", "second"), ("pods", "third")] {
+        let list = get(&serving, &format!("/api/v1/{path}"), "");
+        assert!(list.contains(&format!(r#""name":"{name}""#)), "{list}");
+    }
+}
+
+#[test]
+fn data_that_is_wrong_is_named() {
+    let directory = directory("data-bad");
+    let file = directory.join("data.yaml");
+    let arguments = ["--data", file.to_str().unwrap()];
+    let problem = refused(&directory, &arguments);
+    assert!(problem.contains("data.yaml: No such file"), "{problem}");
+
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    for (second, why) in [
+        ("apiVersion: v1\nkind: Nonsense\nmetadata: {name: a}", "\"Nonsense\""),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A}", "Invalid value: \"A\""),
+        (map, "already exists"),
+        ("just text", "object"),
+        ("a: [", ""),
+    ] {
+        fs::write(&file, format!("{map}---\n{second}\n")).unwrap();
+        let problem = refused(&directory, &arguments);
+        assert!(problem.contains("data.yaml"), "{problem}");
+        assert!(problem.contains("document 2: "), "{problem}");
+        assert!(problem.contains(why), "{problem}");
+    }
+    fs::write(&file, b"\xff\xfe").unwrap();
+    assert!(refused(&directory, &arguments).contains("data.yaml"));
+    assert!(!directory.join("kubeconfig").exists());
+}
+
+#[test]
+fn addresses_that_do_not_do_are_named() {
+    let directory = directory("addresses");
+    let used = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = used.local_addr().unwrap().to_string();
+    let problem = refused(&directory, &["--listen", &address]);
+    assert!(problem.contains(&address) && problem.contains("in use"), "{problem}");
+    assert!(problem.contains("--listen 127.0.0.1:0"), "{problem}");
+
+    let problem = refused(&directory, &["--listen", "0.0.0.0:0"]);
+    assert!(problem.contains("0.0.0.0:0") && problem.contains("this machine"), "{problem}");
+    for nonsense in ["6443", "127.0.0.1", "127.0.0.1:65536", ""] {
+        let problem = refused(&directory, &["--listen", nonsense]);
+        assert!(problem.contains(&format!("--listen {nonsense}")), "{problem}");
+    }
+    assert!(!directory.join("kubeconfig").exists());
+}
+
+#[test]
+fn a_kubeconfig_of_others_is_left_alone() {
+    let directory = directory("kubeconfigs");
+    let file = directory.join("kubeconfig");
+    fs::write(&file, "apiVersion: v1\nkind: Config\n").unwrap();
+    let problem = refused(&directory, &[]);
+    assert!(problem.contains("kubeconfig exists") && problem.contains("--kubeconfig"), "{problem}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "apiVersion: v1\nkind: Config\n");
+
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    assert!(refused(&directory, &[]).contains("cannot write the kubeconfig kubeconfig"));
+    let problem = refused(&directory, &["--kubeconfig", "missing/file"]);
+    assert!(problem.contains("missing/file") && problem.contains("directory"), "{problem}");
+}
+
+#[test]
+fn a_kubeconfig_of_an_earlier_run_is_replaced() {
+    let directory = directory("kubeconfig-again");
+    fs::write(directory.join("kubeconfig"), "").unwrap();
+    for _ in 0..2 {
+        let mut child = serve(&directory, &[]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut first = [0];
+        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(fs::metadata(directory.join("kubeconfig")).unwrap().len() > 0);
+    }
+}
+
+#[test]
+fn plain_http_asks_for_a_token_only_if_there_is_one() {
+    let open = Serving::start("plain-open", &["--plain"]);
+    assert!(get(&open, "/api/v1/pods", "").starts_with("HTTP/1.1 200"));
+
+    let closed = Serving::start("plain-token", &["--plain", "--token", "abc"]);
+    assert!(get(&closed, "/api/v1/pods", "").starts_with("HTTP/1.1 401"));
+    let wrong = "Authorization: Bearer abcd\r\n";
+    assert!(get(&closed, "/api/v1/pods", wrong).starts_with("HTTP/1.1 401"));
+    let right = "Authorization: Bearer abc\r\n";
+    assert!(get(&closed, "/api/v1/pods", right).starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn a_token_that_no_header_can_hold_is_refused_and_not_shown() {
+    let directory = directory("tokens");
+    for token in ["", "se cret", "secr\u{e9}t"] {
+        let problem = refused(&directory, &["--token", token]);
+        assert!(problem.contains("--token"), "{problem}");
+        assert!(token.is_empty() || !problem.contains(token), "{problem}");
+    }
+}
+
+#[test]
+fn arguments_are_checked() {
+    let directory = directory("arguments");
+    assert!(refused(&directory, &["--nonsense"]).contains("--nonsense"));
+    assert!(refused(&directory, &["--data"]).contains("--data <FILE>"));
+}

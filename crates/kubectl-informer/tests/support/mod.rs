@@ -1,0 +1,68 @@
+//! The tool as a process, and what it says.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+/// A `serve` that is ready, in a directory of its own. It ends with this value.
+pub(crate) struct Serving {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    /// The line that it has printed.
+    pub(crate) line: String,
+    pub(crate) directory: PathBuf,
+}
+
+impl Serving {
+    /// Starts one on a free port; `name` is for its directory.
+    pub(crate) fn start(name: &str, arguments: &[&str]) -> Self {
+        let directory = directory(name);
+        let mut child = serve(&directory, arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        Self { child, out, line, directory }
+    }
+
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.directory.join("kubeconfig")
+    }
+
+    /// Sends a signal. What it printed after its first line, and how it ended.
+    pub(crate) fn end(&mut self, signal: &str) -> (String, ExitStatus) {
+        let pid = self.child.id();
+        let kill = format!("kill -s {signal} {pid}");
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut self.out, &mut rest).unwrap();
+        (rest, self.child.wait().unwrap())
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The command that serves on a free port, with its kubeconfig in `directory`.
+pub(crate) fn serve(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-informer"));
+    command.current_dir(directory).args(["serve", "--kubeconfig", "kubeconfig"]);
+    if !arguments.contains(&"--listen") {
+        command.args(["--listen", "127.0.0.1:0"]);
+    }
+    command.args(arguments);
+    command
+}
+
+/// An empty directory of a test's own.
+pub(crate) fn directory(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
