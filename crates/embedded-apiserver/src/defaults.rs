@@ -35,6 +35,11 @@ fn pod(object: &mut Object) {
     default(spec, "dnsPolicy", json!("ClusterFirst"));
     default(spec, "schedulerName", json!("default-scheduler"));
     default(spec, "securityContext", json!({}));
+    for containers in ["initContainers", "containers"] {
+        for container in items(spec, containers) {
+            ports(container);
+        }
+    }
     let class = qos::class(&object["spec"]);
     let status = member(object, "status");
     default(status, "phase", json!("Pending"));
@@ -53,6 +58,7 @@ fn service(object: &mut Object) {
     let spec = member(object, "spec");
     default(spec, "type", json!("ClusterIP"));
     default(spec, "sessionAffinity", json!("None"));
+    ports(spec);
     default(member(object, "status"), "loadBalancer", json!({}));
 }
 
@@ -66,6 +72,18 @@ fn secret(object: &mut Object) {
         let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text);
         data.insert(name, encoded.into());
     }
+}
+
+fn ports(object: &mut Object) {
+    for port in items(object, "ports") {
+        default(port, "protocol", json!("TCP"));
+    }
+}
+
+/// The objects in a member that is a list.
+fn items<'a>(object: &'a mut Object, name: &str) -> impl Iterator<Item = &'a mut Object> {
+    let list = object.get_mut(name).and_then(Value::as_array_mut);
+    list.into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
 fn default(object: &mut Map<String, Value>, name: &str, value: Value) {

@@ -99,8 +99,8 @@ impl ApiServer {
     /// Creates the objects of a YAML (or JSON) text of one or more documents; a `List` is taken as
     /// its items. How many there were.
     pub fn load_yaml(&self, text: &str) -> Result<usize, LoadError> {
-        let documents: Vec<Value> = serde_saphyr::from_multiple(text)
-            .map_err(|error| LoadError { document: 0, why: error.to_string() })?;
+        let documents: Vec<Value> =
+            serde_saphyr::from_multiple(text).map_err(|error| not_yaml(text, &error))?;
         let mut count = 0;
         for (at, document) in documents.into_iter().enumerate() {
             for object in items(document) {
@@ -168,6 +168,21 @@ fn into_map(object: Value) -> Result<Object, Status> {
         Value::Object(object) => Ok(object),
         _ => Err(Status::bad_request("an object is a JSON object")),
     }
+}
+
+fn not_yaml(text: &str, error: &serde_saphyr::Error) -> LoadError {
+    let line = error.location().map_or(1, |location| location.line() as usize);
+    let mut document = 1;
+    let mut begun = false;
+    for line in text.lines().take(line.saturating_sub(1)) {
+        if line.starts_with("---") {
+            document += usize::from(begun);
+            begun = true;
+        }
+        begun |= !line.is_empty() && !line.starts_with('#');
+    }
+    // The snippet would show lines of the text, and secrets in them.
+    LoadError { document, why: error.without_snippet().to_string() }
 }
 
 fn path(resource: &crate::kinds::Resource, namespace: &str, name: Option<&str>) -> String {

@@ -39,13 +39,20 @@ impl fmt::Debug for ApiServer {
 }
 
 /// Options of a server that is about to start.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Builder {
     options: Options,
     started_at: Option<Timestamp>,
     seed: Option<u64>,
     token: Option<String>,
     anonymous: bool,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The token is a secret.
+        f.debug_struct("Builder").field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -15,12 +15,16 @@ struct Kubectl(Serving);
 impl Kubectl {
     /// None, and a word about it, where there is no kubectl.
     fn new(test: &str) -> Option<Self> {
+        Self::with(test, &[])
+    }
+
+    fn with(test: &str, arguments: &[&str]) -> Option<Self> {
         let found = Command::new("kubectl").arg("help").output();
         if !found.is_ok_and(|output| output.status.success()) {
             println!("{test}: not run, because there is no kubectl on the PATH");
             return None;
         }
-        Some(Self(Serving::start(&format!("kubectl-{test}"), &[])))
+        Some(Self(Serving::start(&format!("kubectl-{test}"), arguments)))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -89,6 +93,11 @@ fn line_with(lines: &mut impl Iterator<Item = std::io::Result<String>>, text: &s
         seen.push(line);
     }
     panic!("no {text:?} in {seen:#?}");
+}
+
+/// Without the spaces that align things.
+fn single_spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The first words of the lines.
@@ -224,11 +233,11 @@ fn changes_to_an_object() {
 fn custom_resources() {
     let Some(kubectl) = Kubectl::new("custom") else { return };
     assert_eq!(
-        kubectl.create(&format!("{MAP}---{DEFINITION}---{WIDGET}")),
+        kubectl.create(&format!("{MAP}---{DEFINITION}")),
         "configmap/settings created\n\
-         customresourcedefinition.apiextensions.k8s.io/widgets.example.com created\n\
-         widget.example.com/small created\n"
+         customresourcedefinition.apiextensions.k8s.io/widgets.example.com created\n"
     );
+    assert_eq!(kubectl.create(WIDGET), "widget.example.com/small created\n");
     let definition = "crd/widgets.example.com";
     let met = kubectl.run(&["wait", "--for=condition=Established", definition, "--timeout=60s"]);
     assert!(met.ends_with("condition met\n"), "{met}");
@@ -319,22 +328,52 @@ fn deletions() {
 }
 
 #[test]
+fn pods_that_run() {
+    let Some(kubectl) = Kubectl::with("pods", &["--pods-run"]) else { return };
+    kubectl.run(&["run", "nginx", "--image=nginx"]);
+    kubectl.run(&["wait", "--for=condition=Ready", "pod/nginx", "--timeout=60s"]);
+    let table = kubectl.run(&["get", "pods", "-o", "wide"]);
+    let words: Vec<_> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(words[..4], ["nginx", "1/1", "Running", "0"]);
+    assert_eq!(words[6], "embedded-node");
+    let described = single_spaced(&kubectl.run(&["describe", "pod", "nginx"]));
+    for part in ["Node: embedded-node/", "Ready: True", "Scheduled"] {
+        assert!(described.contains(part), "{part} in {described}");
+    }
+    let node = single_spaced(&kubectl.run(&["get", "nodes"]));
+    assert!(node.contains("embedded-node Ready"), "{node}");
+    assert!(kubectl.run(&["describe", "node", "embedded-node"]).contains("nginx"));
+    assert!(kubectl.run(&["get", "events"]).contains("pod/nginx"));
+
+    // It waits until the pod is gone.
+    kubectl.run(&["delete", "pod", "nginx"]);
+    assert_eq!(kubectl.run(&["get", "pods", "-o", "name"]), "");
+    kubectl.run(&["run", "nginx", "--image=nginx"]);
+    kubectl.run(&["delete", "pod", "nginx", "--now", "--wait=false"]);
+    kubectl.run(&["delete", "pod", "nginx", "--force", "--ignore-not-found"]);
+    assert_eq!(kubectl.run(&["get", "pods", "-o", "name"]), "");
+}
+
+#[test]
 fn descriptions_and_events() {
     let Some(kubectl) = Kubectl::new("descriptions") else { return };
     kubectl.create(POD);
-    kubectl.create(
+    let uid = kubectl.run(&["get", "pod", "web", "-o", "jsonpath={.metadata.uid}"]);
+    kubectl.create(&format!(
         "
 apiVersion: v1
 kind: Event
-metadata: {name: web.1}
-involvedObject: {apiVersion: v1, kind: Pod, name: web, namespace: default}
+metadata: {{name: web.1}}
+involvedObject: {{apiVersion: v1, kind: Pod, name: web, namespace: default, uid: {uid}}}
 type: Warning
 reason: Tired
 message: It wants to rest.
-",
-    );
+"
+    ));
     let described = kubectl.run(&["describe", "pod", "web"]);
-    for part in ["Name:", "Image:        nginx", "Port:         80/TCP", "Status:       Pending"] {
+    for part in
+        ["Name:", "Image:        nginx", "Port:         80/TCP", "Status:       Pending", "Tired"]
+    {
         assert!(described.contains(part), "{part} in {described}");
     }
     let events = kubectl.run(&["get", "events"]);
@@ -345,8 +384,7 @@ message: It wants to rest.
 
 #[test]
 fn without_tls() {
-    let Some(Kubectl(_)) = Kubectl::new("tls") else { return };
-    let kubectl = Kubectl(Serving::start("kubectl-plain", &["--plain"]));
+    let Some(kubectl) = Kubectl::with("plain", &["--plain"]) else { return };
     assert!(kubectl.run(&["get", "namespaces"]).contains("kube-system"));
 }
 

@@ -44,9 +44,10 @@ async fn a_kubeconfig_that_cannot_be_written_is_named() {
 
 #[tokio::test]
 async fn no_token_is_shown_by_accident() {
-    let server = ApiServer::builder().token("very-secret").build();
+    let builder = ApiServer::builder().token("very-secret");
+    let server = builder.clone().build();
     let listening = server.listen("127.0.0.1:0").await.unwrap();
     assert!(listening.kubeconfig().contains("very-secret"));
-    let shown = format!("{listening:?} {server:?} {:?}", server.listener());
+    let shown = format!("{listening:?} {server:?} {builder:?} {:?}", server.listener());
     assert!(!shown.contains("very-secret"), "{shown}");
 }

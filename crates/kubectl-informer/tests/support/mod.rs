@@ -48,14 +48,16 @@ impl Drop for Serving {
     }
 }
 
-/// The command that serves on a free port, with its kubeconfig in `directory`.
+/// The command that serves on a free port, with its kubeconfig in `directory`, unless `arguments`
+/// say otherwise.
 pub(crate) fn serve(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-informer"));
-    command.current_dir(directory).args(["serve", "--kubeconfig", "kubeconfig"]);
-    if !arguments.contains(&"--listen") {
-        command.args(["--listen", "127.0.0.1:0"]);
+    command.current_dir(directory).arg("serve").args(arguments);
+    for (name, value) in [("--kubeconfig", "kubeconfig"), ("--listen", "127.0.0.1:0")] {
+        if !arguments.contains(&name) {
+            command.args([name, value]);
+        }
     }
-    command.args(arguments);
     command
 }
 
