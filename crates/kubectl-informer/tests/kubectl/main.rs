@@ -1,109 +1,14 @@
 //! Real kubectl against `serve`: a client that we did not write, with all its habits.
 #![cfg(unix)]
 
+mod process;
+#[path = "../support/mod.rs"]
 mod support;
 
-use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Stdio;
 
-use support::Serving;
-
-/// kubectl with a server of its own.
-struct Kubectl(Serving);
-
-impl Kubectl {
-    /// None, and a word about it, where there is no kubectl.
-    fn new(test: &str) -> Option<Self> {
-        Self::with(test, &[])
-    }
-
-    fn with(test: &str, arguments: &[&str]) -> Option<Self> {
-        let found = Command::new("kubectl").arg("help").output();
-        if !found.is_ok_and(|output| output.status.success()) {
-            println!("{test}: not run, because there is no kubectl on the PATH");
-            return None;
-        }
-        Some(Self(Serving::start(&format!("kubectl-{test}"), arguments)))
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("kubectl");
-        // Whatever is wrong is wrong within a minute.
-        command.args(arguments).arg("--request-timeout=60s");
-        command.env("KUBECONFIG", self.0.kubeconfig());
-        // The cache of what a server can do is in there.
-        command.env("HOME", &self.0.directory).env_remove("KUBECACHEDIR");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    fn output(&self, arguments: &[&str]) -> (bool, String, String) {
-        let Output { status, stdout, stderr } = self.command(arguments).output().unwrap();
-        let [stdout, stderr] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-        (status.success(), stdout, stderr)
-    }
-
-    /// What it prints when all is well.
-    fn run(&self, arguments: &[&str]) -> String {
-        let (success, stdout, stderr) = self.output(arguments);
-        assert!(success, "kubectl {arguments:?}: {stdout}{stderr}");
-        stdout
-    }
-
-    /// What it says when it fails.
-    fn fail(&self, arguments: &[&str]) -> String {
-        let (success, stdout, stderr) = self.output(arguments);
-        assert!(!success, "kubectl {arguments:?}: {stdout}{stderr}");
-        stderr
-    }
-
-    /// `kubectl create -f` of a file with this in it.
-    fn create(&self, yaml: &str) -> String {
-        let file = self.0.directory.join("create.yaml");
-        fs::write(&file, yaml).unwrap();
-        self.run(&["create", "-f", file.to_str().unwrap()])
-    }
-
-    /// Starts one whose output is read as it comes.
-    fn start(&self, arguments: &[&str]) -> Running {
-        Running(self.command(arguments).spawn().unwrap())
-    }
-}
-
-/// A kubectl that runs. It ends with this value.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Reads lines until one has `text` in it, and gives it.
-fn line_with(lines: &mut impl Iterator<Item = std::io::Result<String>>, text: &str) -> String {
-    let mut seen = Vec::new();
-    for line in lines {
-        let line = line.unwrap();
-        if line.contains(text) {
-            return line;
-        }
-        seen.push(line);
-    }
-    panic!("no {text:?} in {seen:#?}");
-}
-
-/// Without the spaces that align things.
-fn single_spaced(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The first words of the lines.
-fn first_words(text: &str) -> Vec<&str> {
-    text.lines().filter_map(|line| line.split_whitespace().next()).collect()
-}
+use process::{Kubectl, first_words, line_with, single_spaced};
 
 const POD: &str = "
 apiVersion: v1
@@ -370,10 +275,8 @@ reason: Tired
 message: It wants to rest.
 "
     ));
-    let described = kubectl.run(&["describe", "pod", "web"]);
-    for part in
-        ["Name:", "Image:        nginx", "Port:         80/TCP", "Status:       Pending", "Tired"]
-    {
+    let described = single_spaced(&kubectl.run(&["describe", "pod", "web"]));
+    for part in ["Name: web", "Image: nginx", "Port: 80/TCP", "Status: Pending", "Tired"] {
         assert!(described.contains(part), "{part} in {described}");
     }
     let events = kubectl.run(&["get", "events"]);
