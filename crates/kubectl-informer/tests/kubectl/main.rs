@@ -95,8 +95,8 @@ fn what_the_server_says_of_itself() {
     assert!(["v1", "apps/v1", "batch/v1"].iter().all(|v| versions.contains(v)), "{versions:?}");
     let resources = kubectl.run(&["api-resources"]);
     assert!(first_words(&resources).contains(&"deployments"), "{resources}");
-    let namespaced = kubectl.run(&["api-resources", "--namespaced=false", "-o", "name"]);
-    assert!(namespaced.lines().any(|line| line == "nodes"), "{namespaced}");
+    let of_cluster = kubectl.run(&["api-resources", "--namespaced=false", "-o", "name"]);
+    assert!(of_cluster.lines().any(|line| line == "nodes"), "{of_cluster}");
     let namespaces = kubectl.run(&["get", "namespaces", "-o", "name"]);
     assert!(namespaces.contains("namespace/kube-system\n"), "{namespaces}");
     let (_, address) = kubectl.0.line.split_once("https://").unwrap();
