@@ -98,9 +98,11 @@ pub(crate) fn route(
     let Some(path) = ResourcePath::parse(uri.path())? else { return Ok(None) };
     let mut query = Query::parse(uri.query().unwrap_or_default())?;
     query.watch |= path.watch;
-    let resource = registry
-        .get(&path.group, &path.version, &path.resource)
-        .ok_or_else(Status::no_such_resource)?;
+    let Some(resource) = registry.get(&path.group, &path.version, &path.resource) else {
+        // Of a group that is not built in nothing is known: not even that it would be one.
+        let built_in = registry.group(&path.group).iter().any(|resource| !resource.custom);
+        return if built_in { Err(Status::no_such_resource()) } else { Ok(None) };
+    };
     if path.namespace.is_some() && !resource.namespaced {
         return Err(Status::no_such_resource());
     }
@@ -110,12 +112,11 @@ pub(crate) fn route(
         Some(_) => return Err(Status::no_such_resource()),
     };
     let verb = verb_of(method, path.name.is_some(), query.watch)
-        .filter(|verb| !status || matches!(verb, Verb::Get | Verb::Update | Verb::Patch));
+        .filter(|verb| !status || matches!(verb, Verb::Get | Verb::Update | Verb::Patch))
+        .filter(|verb| *verb != Verb::DeleteCollection || resource.deletes_collections());
     let verb = verb.ok_or_else(Status::method_not_allowed)?;
-    // Writes to, and reads of, one object of a namespaced resource need the namespace in the path.
-    if resource.namespaced
-        && path.namespace.is_none()
-        && (path.name.is_some() || verb == Verb::Create)
+    // All writes, and reads of one object, of a namespaced resource need the namespace in the path.
+    if resource.namespaced && path.namespace.is_none() && !matches!(verb, Verb::List | Verb::Watch)
     {
         return Err(if path.name.is_some() {
             Status::no_such_resource()

@@ -160,9 +160,6 @@ impl Shared {
 
     /// Everything that is not a resource: discovery, schemas, version, health.
     fn plain(&self, parts: &Parts) -> Response<Body> {
-        if parts.method != http::Method::GET {
-            return failure(&Status::method_not_allowed());
-        }
         let path = parts.uri.path();
         let accept = parts.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
         let registry = self.registry.read();
@@ -171,8 +168,9 @@ impl Shared {
             .or_else(|| openapi::respond(path, accept, &registry))
             .or_else(|| health::respond(path, parts.uri.query()));
         match found {
-            Some((content_type, text)) => of_type(StatusCode::OK, content_type, text),
             None => page_not_found(),
+            Some(_) if parts.method != http::Method::GET => failure(&Status::method_not_allowed()),
+            Some((content_type, text)) => of_type(StatusCode::OK, content_type, text),
         }
     }
 }
