@@ -30,7 +30,7 @@ fn is_pod(target: &Target) -> bool {
 }
 
 /// An object is created only in a namespace that exists and is not on its way out.
-pub(crate) fn check_namespace(shared: &Shared, target: &Target) -> Result<(), Status> {
+pub(crate) fn check_namespace(shared: &Shared, target: &Target, name: &str) -> Result<(), Status> {
     let Some(namespace) = target.namespace.as_deref().filter(|_| target.resource.namespaced) else {
         return Ok(());
     };
@@ -45,7 +45,7 @@ pub(crate) fn check_namespace(shared: &Shared, target: &Target) -> Result<(), St
     let why = format!(
         "unable to create new content in namespace {namespace} because it is being terminated"
     );
-    let mut status = Status::forbidden(target.resource.group_resource(), target.name(), why);
+    let mut status = Status::forbidden(target.resource.group_resource(), name, why);
     status.details.get_or_insert_default().causes.push(Cause {
         reason: "NamespaceTerminating".to_owned(),
         message: format!("namespace {namespace} is being terminated"),
@@ -96,6 +96,15 @@ pub(crate) fn updated(shared: &Arc<Shared>, target: &Target, object: &Object) {
     if is_crd(target) && !object::metadata(object).contains_key("deletionTimestamp") {
         shared.serve_custom(&Value::Object(object.clone()));
     }
+}
+
+/// Some namespaces are there for good.
+pub(crate) fn check_delete(target: &Target) -> Result<(), Status> {
+    if is_namespace(target) && matches!(target.name(), "default" | "kube-public" | "kube-system") {
+        let why = "this namespace may not be deleted";
+        return Err(Status::forbidden(target.resource.group_resource(), target.name(), why));
+    }
+    Ok(())
 }
 
 /// How long an object that is deleted may take to end.

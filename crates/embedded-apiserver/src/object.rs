@@ -43,20 +43,41 @@ pub(crate) fn meta_text<'a>(object: &'a Object, field: &str) -> &'a str {
 
 /// Reads the body of a create or update: an object of the target's kind.
 pub(crate) fn decode(target: &Target, body: &[u8]) -> Result<Object, Status> {
-    let kind = &*target.resource.kind;
-    let value: Value = serde_json::from_slice(body).map_err(|error| {
+    let unrecognized = |why: String| {
         Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get \
-             version/kind; json parse error: {error}"
+            "the object provided is unrecognized (must be of type {}): {why} ({})",
+            target.resource.kind,
+            summary(body)
         ))
+    };
+    let unparsed = |error: &dyn std::fmt::Display| {
+        unrecognized(format!("couldn't get version/kind; json parse error: {error}"))
+    };
+    let value: Value = serde_json::from_slice(body).map_err(|error| match error.is_eof() {
+        true => unparsed(&"unexpected end of JSON input"),
+        false => unparsed(&error),
     })?;
     let Value::Object(object) = value else {
-        return Err(Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get \
-             version/kind; json parse error: it is not a JSON object"
-        )));
+        return Err(unparsed(&"it is not a JSON object"));
     };
+    // Built-in kinds go without saying; nothing else says what a custom object is.
+    if target.resource.custom && object.get("kind").and_then(Value::as_str).unwrap_or("") == "" {
+        let text = String::from_utf8_lossy(body);
+        return Err(unrecognized(format!("Object 'Kind' is missing in '{text}'")));
+    }
     check_shape(target, object)
+}
+
+/// The start of a body, as errors show it.
+fn summary(body: &[u8]) -> String {
+    const BYTES_MAX: usize = 30;
+    let start = &body[..body.len().min(BYTES_MAX)];
+    let more = if body.len() > BYTES_MAX { " ..." } else { "" };
+    match start {
+        [] => "<empty>".to_owned(),
+        [b'{', ..] => format!("{}{more}", String::from_utf8_lossy(start)),
+        _ => start.iter().map(|byte| format!("{byte:02x}")).chain([more.to_owned()]).collect(),
+    }
 }
 
 /// The same for an object that is already a tree, such as the result of a patch.
@@ -69,7 +90,8 @@ pub(crate) fn check_shape(target: &Target, mut object: Object) -> Result<Object,
     };
     let given = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let given_kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-    if !given.is_empty() && given != target.resource.api_version() {
+    let implied = given.is_empty() && !target.resource.custom;
+    if !implied && given != target.resource.api_version() {
         let why = format!(
             "the API version in the data ({given}) does not match the expected API version ({})",
             target.resource.api_version()
@@ -77,6 +99,11 @@ pub(crate) fn check_shape(target: &Target, mut object: Object) -> Result<Object,
         return Err(Status::bad_request(why));
     }
     if !given_kind.is_empty() && given_kind != kind {
+        if target.resource.custom {
+            let error = FieldError::invalid("kind", given_kind, format!("must be {kind}"));
+            let (group, name) = (&target.resource.group, meta_text(&object, "name"));
+            return Err(Status::invalid(group, given_kind, name, &[error]));
+        }
         return cannot(given_kind, version, format!("it is no {kind}"));
     }
     if let Err(why) = validate::shape(&object) {
@@ -114,12 +141,17 @@ pub(crate) fn check_place(target: &Target, object: &mut Object) -> Result<(), St
             ));
         }
         metadata.insert("namespace".to_owned(), target.namespace().into());
-    } else if namespace.is_empty() {
+    } else {
         metadata.remove("namespace");
     }
     let Some(expected) = &target.name else { return Ok(()) };
     match metadata.get("name").and_then(Value::as_str).unwrap_or_default() {
-        "" => drop(metadata.insert("name".to_owned(), expected.as_str().into())),
+        "" => {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({expected} based on URL) was undeterminable: name must \
+                 be provided"
+            )));
+        }
         name if name != expected => {
             return Err(Status::bad_request(format!(
                 "the name of the object ({name}) does not match the name on the URL ({expected})"
@@ -199,17 +231,20 @@ pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object) {
             None => drop(new.remove("status")),
         }
     }
-    let changed = target.resource.generation && spec_changed(old, new);
+    let changed = target.resource.generation && spec_changed(&target.resource, old, new);
     let old = metadata(old);
     let new = metadata_mut(new);
     new.remove("selfLink");
     new.remove("managedFields");
     // What only the server sets stays when the client leaves it out; if it says something else, the
     // validation of the update names the field.
-    for kept in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+    for kept in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if let Some(value) = old.get(kept) {
             new.entry(kept).or_insert_with(|| value.clone());
         }
+    }
+    if let Some(created) = old.get("creationTimestamp") {
+        new.insert("creationTimestamp".to_owned(), created.clone());
     }
     match old.get("generation").and_then(Value::as_i64) {
         Some(generation) => {
@@ -220,9 +255,13 @@ pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object) {
     }
 }
 
-/// Whether anything but metadata and status differs.
-fn spec_changed(old: &Object, new: &Object) -> bool {
-    let is_spec = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
+/// Whether anything but metadata differs, and but the status where that has a wall around it.
+fn spec_changed(resource: &Resource, old: &Object, new: &Object) -> bool {
+    let is_spec = |name: &str| match name {
+        "apiVersion" | "kind" | "metadata" => false,
+        "status" => !resource.status,
+        _ => true,
+    };
     let count = |object: &Object| object.keys().filter(|name| is_spec(name)).count();
     count(old) != count(new)
         || new.iter().any(|(name, value)| is_spec(name) && old.get(name) != Some(value))

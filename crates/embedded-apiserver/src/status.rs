@@ -3,6 +3,7 @@
 //! Clients decide by `reason`, `code` and `details`, people read `message`; both are therefore
 //! exactly what a real API server sends, down to which of the two halves of a sentence is quoted.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use http::StatusCode;
@@ -155,13 +156,14 @@ impl Status {
 
     pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let what = GroupResource { group, resource: kind };
-        let all = match errors {
+        // The message says a thing once, however many causes say it.
+        let mut said = HashSet::new();
+        let errors_once = errors.iter().map(ToString::to_string);
+        let errors_once: Vec<_> = errors_once.filter(|error| said.insert(error.clone())).collect();
+        let all = match &*errors_once {
             [] => String::new(),
             [one] => format!(": {one}"),
-            many => {
-                let many: Vec<_> = many.iter().map(ToString::to_string).collect();
-                format!(": [{}]", many.join(", "))
-            }
+            many => format!(": [{}]", many.join(", ")),
         };
         let message = format!("{what} {name:?} is invalid{all}");
         let mut status =

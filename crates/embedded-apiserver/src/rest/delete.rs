@@ -17,7 +17,7 @@ use crate::object::{self, Object};
 use crate::request::Target;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
-use crate::store::{Expected, Key, Revision};
+use crate::store::{EventType, Expected, Key, Revision};
 use crate::view::{ListMeta, View};
 
 /// The body of a delete.
@@ -121,9 +121,12 @@ impl DeleteOptions {
         let query = &call.target.query;
         let mut options: Self = match &*call.body {
             [] => Self::default(),
-            body => serde_json::from_slice(body).map_err(|error| {
-                Status::bad_request(format!("the body is no DeleteOptions: {error}"))
-            })?,
+            // By way of a map: a list would pass for the options in the order of their fields.
+            body => serde_json::from_slice::<Object>(body)
+                .and_then(|body| serde_json::from_value(Value::Object(body)))
+                .map_err(|error| {
+                    Status::bad_request(format!("the body is no DeleteOptions: {error}"))
+                })?,
         };
         options.grace_period_seconds = options.grace_period_seconds.or(query.grace_period);
         options.propagation_policy =
@@ -171,6 +174,7 @@ fn delete_one(
     dry_run: bool,
 ) -> Result<Outcome, Status> {
     let (table, key) = (&target.resource.table, Key::new(target.namespace(), target.name()));
+    lifecycle::check_delete(target)?;
     for _ in 0..WRITE_RETRIES_MAX {
         let current = shared
             .store
@@ -180,13 +184,20 @@ fn delete_one(
         options.check_preconditions(target, &object)?;
         let changed = mark(shared, target, &mut object, options.grace_period_seconds);
         let goes = object::may_go(&object) && lifecycle::may_go(shared, target);
-        if dry_run || !(goes || changed) {
-            let outcome = if goes { Outcome::Deleted(current) } else { Outcome::Pending(current) };
-            return Ok(outcome);
+        if !(goes || changed) {
+            return Ok(Outcome::Pending(current));
+        }
+        if dry_run && goes {
+            return Ok(Outcome::Deleted(current));
         }
         if !goes {
             lifecycle::deleting(target, &mut object);
             let draft = draft(target, &object)?;
+            if dry_run {
+                let key = Arc::clone(current.key());
+                let preview = draft.seal(key, EventType::Modified, current.version());
+                return Ok(Outcome::Pending(Arc::new(preview)));
+            }
             let expected = Expected::Version(current.version());
             if let Ok(revision) = shared.store.put(table, expected, draft) {
                 return Ok(Outcome::Pending(revision));

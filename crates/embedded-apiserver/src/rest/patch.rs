@@ -38,7 +38,7 @@ pub(super) fn patch(
         object::check_place(target, &mut new)?;
         Ok(new)
     })?;
-    Ok(json(StatusCode::OK, modified.bytes(view)))
+    Ok(json(StatusCode::OK, view.object(&modified)))
 }
 
 impl Change {
@@ -48,7 +48,10 @@ impl Change {
         };
         match media_type {
             JSON_PATCH => {
-                let patch: json_patch::Patch = serde_json::from_slice(body).map_err(undecodable)?;
+                let operations: Vec<Value> = serde_json::from_slice(body).map_err(undecodable)?;
+                // A list of what are no operations can be decoded, but not applied.
+                let patch: json_patch::Patch = serde_json::from_value(operations.into())
+                    .map_err(|_| Status::unprocessable())?;
                 if patch.0.len() > JSON_PATCH_OPERATIONS_MAX {
                     return Err(Status::new(
                         StatusCode::PAYLOAD_TOO_LARGE,

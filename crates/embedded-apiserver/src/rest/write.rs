@@ -14,7 +14,7 @@ use crate::object::{self, Object};
 use crate::request::Target;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
-use crate::store::{Draft, Expected, Key, Revision};
+use crate::store::{Draft, EventType, Expected, Key, Revision};
 use crate::validate;
 use crate::view::View;
 use crate::{defaults, lifecycle};
@@ -32,7 +32,7 @@ pub(super) fn create(
     require_json(call)?;
     let mut sent = object::decode(target, &call.body)?;
     object::check_place(target, &mut sent)?;
-    lifecycle::check_namespace(shared, target)?;
+    lifecycle::check_namespace(shared, target, object::meta_text(&sent, "name"))?;
     if !object::meta_text(&sent, "name").is_empty() {
         return create_named(shared, target, sent, dry_run, view);
     }
@@ -64,7 +64,7 @@ fn create_named(
     if dry_run {
         return match shared.store.get(table, &draft.key) {
             Some(_) => Err(exists()),
-            None => Ok(json(StatusCode::CREATED, draft.preview(""))),
+            None => Ok(json(StatusCode::CREATED, draft.preview())),
         };
     }
     let revision = shared.store.put(table, Expected::Absent, draft).map_err(|_| exists())?;
@@ -93,7 +93,7 @@ pub(super) fn update(
     require_json(call)?;
     let mut sent = object::decode(target, &call.body)?;
     object::check_place(target, &mut sent)?;
-    let revision = modify(shared, target, dry_run, |old| {
+    let modified = modify(shared, target, dry_run, |old| {
         let (wanted, found) = (object::meta_text(&sent, "uid"), object::meta_text(old, "uid"));
         if !wanted.is_empty() && wanted != found {
             let why = format!(
@@ -103,33 +103,18 @@ pub(super) fn update(
         }
         Ok(sent.clone())
     })?;
-    Ok(json(StatusCode::OK, revision.bytes(view)))
-}
-
-/// The outcome of a modification.
-pub(super) enum Modified {
-    Stored(Arc<Revision>),
-    /// A dry run: what would have been stored.
-    Preview(bytes::Bytes),
-}
-
-impl Modified {
-    pub(super) fn bytes(&self, view: &View) -> bytes::Bytes {
-        match self {
-            Self::Stored(revision) => view.object(revision),
-            Self::Preview(bytes) => bytes.clone(),
-        }
-    }
+    Ok(json(StatusCode::OK, view.object(&modified)))
 }
 
 /// Reads, changes and writes an object. A change that names the version it was made from is refused
-/// when that is not the newest; one that does not is made again from the newest.
+/// when that is not the newest; one that does not is made again from the newest. A dry run answers
+/// with what would have been stored, under the version that is.
 pub(super) fn modify(
     shared: &Arc<Shared>,
     target: &Target,
     dry_run: bool,
     change: impl Fn(&Object) -> Result<Object, Status>,
-) -> Result<Modified, Status> {
+) -> Result<Arc<Revision>, Status> {
     let resource = &target.resource;
     let key = Key::new(target.namespace(), target.name());
     let conflict = || {
@@ -146,7 +131,14 @@ pub(super) fn modify(
         let mut new = change(&old)?;
         match object::meta_text(&new, "resourceVersion") {
             "" | "0" if !resource.unconditional_update => {
-                object::refuse(resource, &new, &[validate::version_required()])?;
+                // The storage says this, not the validation, and names the resource.
+                let what = (&resource.group, &resource.plural, target.name());
+                return Err(Status::invalid(
+                    what.0,
+                    what.1,
+                    what.2,
+                    &[validate::version_required()],
+                ));
             }
             "" | "0" => {}
             version if version != current.version().to_string() => return Err(conflict()),
@@ -161,10 +153,11 @@ pub(super) fn modify(
         object::refuse(resource, &new, &errors)?;
         let draft = draft(target, &new)?;
         if dry_run {
-            return Ok(Modified::Preview(draft.preview(&current.version().to_string())));
+            let key = Arc::clone(current.key());
+            return Ok(Arc::new(draft.seal(key, EventType::Modified, current.version())));
         }
         if draft.is_same_as(&current) {
-            return Ok(Modified::Stored(current));
+            return Ok(current);
         }
         let gone = object::may_go(&new);
         let written = if gone {
@@ -175,11 +168,11 @@ pub(super) fn modify(
         match written {
             Ok(revision) if gone => {
                 delete::deleted(shared, target, &new);
-                return Ok(Modified::Stored(revision));
+                return Ok(revision);
             }
             Ok(revision) => {
                 lifecycle::updated(shared, target, &new);
-                return Ok(Modified::Stored(revision));
+                return Ok(revision);
             }
             Err(_) => {}
         }

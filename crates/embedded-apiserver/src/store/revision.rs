@@ -84,6 +84,7 @@ struct Layout {
 }
 
 const METADATA_NAME: &[u8] = br#""metadata":"#;
+const VERSION_NAME: &[u8] = br#""resourceVersion":""#;
 
 /// An object that is ready to be stored but for its resourceVersion, which the store assigns.
 #[derive(Debug)]
@@ -110,7 +111,7 @@ impl Draft {
             write_member(&mut json, name, value);
             json.push(b',');
         }
-        json.extend_from_slice(br#""resourceVersion":""#);
+        json.extend_from_slice(VERSION_NAME);
         let version_at = json.len() as u32;
         json.extend_from_slice(br#""}"#);
         let metadata_end = json.len() as u32;
@@ -139,10 +140,14 @@ impl Draft {
         self.json.len()
     }
 
-    /// The object as it would be stored, but for its resourceVersion: what a dry run answers.
-    pub(crate) fn preview(&self, version: &str) -> Bytes {
-        let mut out = Vec::with_capacity(self.json.len() + version.len());
-        splice(&mut out, &self.json, self.hole(), version);
+    /// The object without a resourceVersion: what the dry run of a creation answers.
+    pub(crate) fn preview(&self) -> Bytes {
+        let end = self.layout.version_at as usize + 1;
+        let member = self.layout.version_at as usize - VERSION_NAME.len();
+        // It is the last member, and the first only in an object without so much as a name.
+        let start = if self.json[member - 1] == b',' { member - 1 } else { member };
+        let mut out = Vec::with_capacity(self.json.len());
+        splice(&mut out, &self.json, start..end, "");
         out.into()
     }
 
