@@ -19,12 +19,13 @@ pub(crate) struct ContinueToken {
 }
 
 /// kube-apiserver's encoding, with the count beside it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Encoded {
     v: String,
     rv: i64,
     start: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<usize>,
 }
 

@@ -44,7 +44,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, call: &Call) -> Result<Response
         &shared.clock,
     )?;
     match call.target.verb {
-        Verb::Get => read::get(shared, call, &view),
+        Verb::Get => read::get(shared, call, &view).await,
         Verb::List => read::list(shared, call, &view).await,
         Verb::Watch => watch::watch(shared, call, view).await,
         Verb::Create => write::create(shared, call, &view),

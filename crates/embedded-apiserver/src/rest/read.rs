@@ -16,13 +16,13 @@ use crate::status::{FieldError, Status};
 use crate::store::{Key, PageRequest, Unreadable};
 use crate::view::{ListMeta, View};
 
-pub(super) fn get(
+pub(super) async fn get(
     shared: &Arc<Shared>,
     call: &Call,
     view: &View,
 ) -> Result<Response<Body>, Status> {
     let target = &call.target;
-    parse_version(&target.query.resource_version)?;
+    fresh(shared, parse_version(&target.query.resource_version)?).await?;
     let key = Key::new(target.namespace(), target.name());
     let revision = shared
         .store

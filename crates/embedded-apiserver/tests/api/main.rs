@@ -2,8 +2,11 @@
 
 mod deletion;
 mod harness;
+mod lists;
 mod namespaces;
 mod objects;
+mod pages;
 mod paths;
+mod selectors;
 mod status;
 mod writes;
