@@ -107,12 +107,8 @@ impl View {
             Representation::Metadata(_) => self.metadata_only(&revision.metadata()),
             Representation::Table(meta) => {
                 let version = revision.version();
-                to_bytes(&self.table(
-                    meta,
-                    &ListMeta { version, ..ListMeta::default() },
-                    &[revision],
-                    true,
-                ))
+                let list = ListMeta { version, ..ListMeta::default() };
+                to_bytes(&self.table(meta, &list, [self.converted(revision)], true))
             }
         }
     }
@@ -130,7 +126,7 @@ impl View {
             Representation::Table(meta) => {
                 let headers = !std::mem::replace(&mut self.headers_sent, true);
                 let list = ListMeta { version: revision.version(), ..ListMeta::default() };
-                to_bytes(&self.table(meta, &list, &[revision], headers))
+                to_bytes(&self.table(meta, &list, [self.converted(revision)], headers))
             }
             _ => self.object(revision),
         };
@@ -139,19 +135,25 @@ impl View {
 
     /// A bookmark, the one that ends the initial events if so asked.
     pub(crate) fn bookmark(&mut self, version: u64, initial_events_end: bool) -> Bytes {
-        let mut metadata =
-            json!({"resourceVersion": version.to_string(), "creationTimestamp": null});
+        let mut metadata = json!({"resourceVersion": version.to_string()});
         if initial_events_end {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        let metadata = to_bytes(&metadata);
         let object = match self.representation {
             Representation::Table(meta) => {
+                // A row for the sake of its object, which has the annotation.
+                let object = json!({
+                    "kind": self.resource.kind,
+                    "apiVersion": self.resource.api_version(),
+                    "metadata": metadata,
+                });
                 let list = ListMeta { version, ..ListMeta::default() };
                 let headers = !std::mem::replace(&mut self.headers_sent, true);
-                to_bytes(&self.table(meta, &list, &[], headers))
+                to_bytes(&self.table(meta, &list, [object], headers))
             }
-            Representation::Object | Representation::Metadata(_) => self.metadata_only(&metadata),
+            Representation::Object | Representation::Metadata(_) => {
+                self.metadata_only(&to_bytes(&metadata))
+            }
         };
         event_line(EventType::Bookmark, &object)
     }
@@ -159,8 +161,8 @@ impl View {
     /// A list, and how many bytes it is (of a table: none, it is made as a whole).
     pub(crate) fn list(&self, meta: &ListMeta, items: Vec<Arc<Revision>>) -> (Body, usize) {
         if let Representation::Table(version) = self.representation {
-            let rows: Vec<&Revision> = items.iter().map(AsRef::as_ref).collect();
-            let bytes = to_bytes(&self.table(version, meta, &rows, true));
+            let rows = items.iter().map(|item| self.converted(item));
+            let bytes = to_bytes(&self.table(version, meta, rows, true));
             let len = bytes.len();
             return (Body::whole(bytes), len);
         }
@@ -229,6 +231,8 @@ impl View {
         let mut object = revision.to_map();
         if self.converts_events() {
             events::from_core(&mut object);
+        } else if self.resource.custom {
+            object.insert("apiVersion".to_owned(), self.resource.api_version().into());
         }
         Value::Object(object)
     }
@@ -237,19 +241,18 @@ impl View {
         &self,
         meta: MetaVersion,
         list: &ListMeta,
-        rows: &[&Revision],
+        rows: impl IntoIterator<Item = Value>,
         headers: bool,
     ) -> Value {
         let now = self.clock.now();
-        let rows = rows.iter().map(|revision| {
-            let object = self.converted(revision);
-            let mut row = json!({"cells": print::cells(&self.resource, &object, now)});
-            match self.include {
-                Include::Nothing => {}
-                Include::Object => row["object"] = object,
-                Include::Metadata => row["object"] = partial(meta, &object),
-            }
-            row
+        let rows = rows.into_iter().map(|object| {
+            let cells = print::cells(&self.resource, &object, now);
+            let object = match self.include {
+                Include::Nothing => Value::Null,
+                Include::Object => object,
+                Include::Metadata => partial(meta, &object),
+            };
+            json!({"cells": cells, "object": object})
         });
         json!({
             "kind": "Table",

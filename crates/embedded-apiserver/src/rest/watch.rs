@@ -63,7 +63,7 @@ pub(super) async fn watch(
         position: asked,
         unread: None,
         bookmarks: query.bookmarks,
-        next_bookmark: now + shared.options.bookmark_interval,
+        next_bookmark: now,
         deadline: now + timeout,
         connections: shared.connections.current(),
         watches: shared.watches.current(),
@@ -71,10 +71,10 @@ pub(super) async fn watch(
         faults: WatchFaults::new(call.exposure.clone()),
         _slot: slot,
     };
+    watch.schedule_bookmark();
     if wants_initial {
-        let ends = query.send_initial_events == Some(true) && query.bookmarks;
         match fresh(shared, asked).await {
-            Ok(()) => watch.begin_with_state(ends),
+            Ok(()) => watch.begin_with_state(query.bookmarks),
             Err(status) => watch.fail(&status),
         }
     } else if asked == 0 {
@@ -104,10 +104,11 @@ fn check_options(query: &Query) -> Result<(), Status> {
             };
             errors.push(FieldError::not_supported(MATCH, given, &["NotOlderThan"]));
         }
-        if query.continue_token.is_some() {
-            let why = "resourceVersionMatch is forbidden when continue is provided";
-            errors.push(FieldError::forbidden(MATCH, why));
-        }
+    }
+    if query.continue_token.is_some() {
+        // As a real server says it, to those who never mentioned resourceVersionMatch, too.
+        let why = "resourceVersionMatch is forbidden when continue is provided";
+        errors.push(FieldError::forbidden(MATCH, why));
     }
     invalid_options(&errors)
 }
@@ -147,7 +148,8 @@ pub(crate) enum Pending {
 }
 
 impl Watch {
-    /// Sends everything that is there, from one version, before what happens after it.
+    /// Sends everything that is there, from one version, before what happens after it. A bookmark
+    /// tells those who take any where the one ends, even if they did not ask for initial events.
     fn begin_with_state(&mut self, ends: bool) {
         let Ok(page) = self.shared.store.list(&self.table, None, &self.matcher.page()) else {
             self.over = true;
@@ -217,6 +219,11 @@ impl Watch {
                 if read_on {
                     // All of a batch was for others: let them have their turn before the next.
                     tokio::task::consume_budget().await;
+                } else if self.bookmarks && Instant::now() >= self.next_bookmark {
+                    // Only just after a read is the position the newest version there is.
+                    let version = self.position;
+                    let bookmark = Pending::Bookmark { version, initial_events_end: false };
+                    self.pending.push_back(bookmark);
                 } else if !self.faults.has_news() {
                     self.wait().await;
                 }
@@ -279,10 +286,7 @@ impl Watch {
             () = self.connections.cancelled() => {}
             () = self.watches.cancelled() => {}
             () = sleep_until(self.deadline) => self.over = true,
-            () = sleep_until(self.next_bookmark), if self.bookmarks => {
-                let version = self.position;
-                self.pending.push_back(Pending::Bookmark { version, initial_events_end: false });
-            }
+            () = sleep_until(self.next_bookmark), if self.bookmarks => {}
             changed = self.subscription.changed.changed() => {
                 if changed.is_err() {
                     self.over = true;
