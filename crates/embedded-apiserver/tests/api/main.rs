@@ -1,5 +1,7 @@
 //! The HTTP interface by raw requests: what is promised to every client, whatever it is written in.
 
+mod access;
+mod custom;
 mod deletion;
 mod harness;
 mod lists;
@@ -7,6 +9,7 @@ mod namespaces;
 mod objects;
 mod pages;
 mod paths;
+mod record;
 mod representations;
 mod selectors;
 mod status;
