@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
+use json_patch::PatchOperation;
 use serde_json::Value;
 
 use super::write::{is_dry_run, modify};
@@ -85,7 +86,12 @@ impl Change {
         let mut value = Value::Object(old.clone());
         match self {
             Self::Json(patch) => {
-                json_patch::patch(&mut value, patch).map_err(|_| Status::unprocessable())?;
+                for operation in &patch.0 {
+                    if !finds_nothing(operation, &value) {
+                        json_patch::patch(&mut value, std::slice::from_ref(operation))
+                            .map_err(|_| Status::unprocessable())?;
+                    }
+                }
             }
             Self::Merge(patch) => json_patch::merge(&mut value, patch),
         }
@@ -97,4 +103,13 @@ impl Change {
         }
         Ok(new)
     }
+}
+
+/// Whether an operation tests for `null` where there is no member. Kubernetes takes the one for the
+/// other, and clients say so to add the first finalizer; a strict JSON patch would fail.
+fn finds_nothing(operation: &PatchOperation, value: &Value) -> bool {
+    let PatchOperation::Test(test) = operation else { return false };
+    let path = test.path.as_str();
+    let parent = path.rsplit_once('/').and_then(|(parent, _)| value.pointer(parent));
+    test.value.is_null() && parent.is_some_and(Value::is_object) && value.pointer(path).is_none()
 }

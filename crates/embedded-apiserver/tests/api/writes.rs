@@ -103,6 +103,24 @@ async fn json_patches_are_all_or_nothing() {
     assert_eq!(patched["data"], json!({"x": "2", "z": "1"}));
 }
 
+/// "Test that there is none" is how clients add the first of something without a race.
+#[tokio::test(start_paused = true)]
+async fn a_json_patch_that_tests_for_null_finds_what_is_not_there() {
+    let server = ApiServer::start();
+    let client = Client::of(&server);
+    client.post(MAPS, map("a")).await.ok();
+    let path = format!("{MAPS}/a");
+    let add = json!([
+        {"op": "test", "path": "/metadata/finalizers", "value": null},
+        {"op": "add", "path": "/metadata/finalizers", "value": ["a.b/c"]},
+    ]);
+    let patched = client.json_patch(&path, add.clone()).await.ok();
+    assert_eq!(patched["metadata"]["finalizers"], json!(["a.b/c"]));
+    client.json_patch(&path, add).await.failed(422);
+    let nowhere = json!([{"op": "test", "path": "/nope/nope", "value": null}]);
+    client.json_patch(&path, nowhere).await.failed(422);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_patch_cannot_move_an_object() {
     let server = ApiServer::start();
