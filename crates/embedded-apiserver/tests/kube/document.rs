@@ -1,0 +1,27 @@
+//! A custom resource as controllers are written for: derived, with a schema and a status.
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What should be shown.
+#[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "tests.example.com",
+    version = "v1",
+    kind = "Document",
+    namespaced,
+    status = "DocumentStatus",
+    shortname = "doc",
+    derive = "PartialEq",
+    printcolumn = r#"{"name": "Shown", "type": "string", "jsonPath": ".status.shown"}"#
+)]
+pub(crate) struct DocumentSpec {
+    pub(crate) text: String,
+}
+
+/// What is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct DocumentStatus {
+    pub(crate) shown: String,
+}
