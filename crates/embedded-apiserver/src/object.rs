@@ -53,15 +53,15 @@ pub(crate) fn decode(target: &Target, body: &[u8]) -> Result<Object, Status> {
     let unparsed = |error: &dyn std::fmt::Display| {
         unrecognized(format!("couldn't get version/kind; json parse error: {error}"))
     };
-    let value: Value = serde_json::from_slice(body).map_err(|error| match error.is_eof() {
-        true => unparsed(&"unexpected end of JSON input"),
-        false => unparsed(&error),
+    let value: Value = serde_json::from_slice(body).map_err(|error| {
+        if error.is_eof() { unparsed(&"unexpected end of JSON input") } else { unparsed(&error) }
     })?;
     let Value::Object(object) = value else {
         return Err(unparsed(&"it is not a JSON object"));
     };
     // Built-in kinds go without saying; nothing else says what a custom object is.
-    if target.resource.custom && object.get("kind").and_then(Value::as_str).unwrap_or("") == "" {
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    if target.resource.custom && kind.is_empty() {
         let text = String::from_utf8_lossy(body);
         return Err(unrecognized(format!("Object 'Kind' is missing in '{text}'")));
     }

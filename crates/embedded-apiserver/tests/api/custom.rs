@@ -161,8 +161,8 @@ async fn discovery_tells_of_a_definition_in_both_forms_as_long_as_it_exists() {
     let group = groups.as_array().unwrap().last().unwrap().clone();
     assert_eq!(group["name"], "tests.example.com");
     assert_eq!(client.get(GROUP).await.ok()["preferredVersion"], group["preferredVersion"]);
-    let list = client.get(&format!("{GROUP}/v1")).await.ok();
-    let resources = list["resources"].as_array().unwrap();
+    let version = client.get(&format!("{GROUP}/v1")).await.ok();
+    let resources = version["resources"].as_array().unwrap();
     let listed: Vec<_> = resources.iter().map(|r| r["name"].as_str().unwrap()).collect();
     assert_eq!(listed, ["widgets", "widgets/status"]);
     assert_eq!(resources[0]["shortNames"], json!(["wd"]));

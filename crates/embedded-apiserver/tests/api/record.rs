@@ -37,7 +37,7 @@ async fn requests_are_recorded_in_their_order_with_their_outcome() {
     assert!(requests.is_sorted_by(|a, b| a.id < b.id));
     assert_eq!(requests[2].uri, format!("{MAPS}?limit=5"));
     assert_eq!((requests[0].revision, requests[1].revision), (before, before + 1));
-    assert_eq!((requests[1].at - requests[0].at).as_secs(), 5);
+    assert_eq!(requests[1].at.as_secs() - requests[0].at.as_secs(), 5);
     server.clear_record();
     assert!(server.requests().is_empty() && server.deliveries().is_empty());
 }

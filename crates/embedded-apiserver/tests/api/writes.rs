@@ -18,15 +18,15 @@ async fn of_two_writers_with_the_same_version_one_wins() {
     second["data"] = json!({"by": "second"});
     let won = client.put(&path, first).await.ok();
     client.put(&path, second.clone()).await.failed(409);
-    let patch = json!({"metadata": {"resourceVersion": made["metadata"]["resourceVersion"]},
+    let third = json!({"metadata": {"resourceVersion": made["metadata"]["resourceVersion"]},
                        "data": {"by": "third"}});
-    client.merge(&path, patch).await.failed(409);
-    let test = json!([
+    client.merge(&path, third).await.failed(409);
+    let tested = json!([
         {"op": "test", "path": "/metadata/resourceVersion",
          "value": made["metadata"]["resourceVersion"]},
         {"op": "add", "path": "/data", "value": {"by": "fourth"}},
     ]);
-    client.json_patch(&path, test).await.failed(422);
+    client.json_patch(&path, tested).await.failed(422);
     assert_eq!(client.get(&path).await.ok(), won);
     second["metadata"]["resourceVersion"] = won["metadata"]["resourceVersion"].clone();
     assert_eq!(client.put(&path, second).await.ok()["data"]["by"], "second");

@@ -204,11 +204,11 @@ async fn watches_begin_at_a_version_and_end_in_time() {
     maps.delete("a", &DeleteParams::default()).await.unwrap();
     let params = WatchParams::default().timeout(10);
     let events: Vec<_> = maps.watch(&params, &version).await.unwrap().try_collect().await.unwrap();
-    let [WatchEvent::Added(_), WatchEvent::Modified(_), WatchEvent::Deleted(last), end] = &*events
+    let [WatchEvent::Added(_), WatchEvent::Modified(_), WatchEvent::Deleted(gone), end] = &*events
     else {
         panic!("{events:?}")
     };
-    assert_eq!(last.data, with_data("a", "1").data);
+    assert_eq!(gone.data, with_data("a", "1").data);
     let WatchEvent::Bookmark(bookmark) = end else { panic!("{end:?}") };
     assert_eq!(bookmark.metadata.resource_version, server.store().revision().to_string());
 }
