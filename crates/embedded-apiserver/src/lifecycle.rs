@@ -128,6 +128,12 @@ pub(crate) fn grace_period(
     asked.or(own).unwrap_or(30).max(0)
 }
 
+/// Whether watchers see an object marked as deleted before it goes, even if it goes at once: so it
+/// is with pods, whose deletion is always a graceful one, of no seconds at the least.
+pub(crate) fn is_told_first(target: &Target) -> bool {
+    is_pod(target)
+}
+
 /// Whether anything beside finalizers keeps an object from going.
 pub(crate) fn may_go(shared: &Shared, target: &Target) -> bool {
     !is_namespace(target) || is_vacant(shared, target.name())

@@ -1,9 +1,10 @@
 //! Which representation a client wants, and which it sent.
 
-use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, StatusCode};
 
 use crate::limits::ACCEPT_BYTES_MAX;
+use crate::request::Verb;
 use crate::status::Status;
 
 /// How objects are shown. A codec such as protobuf would be another dimension of this: a field
@@ -38,7 +39,7 @@ impl MetaVersion {
 const AVAILABLE: [&str; 2] = ["application/json", "application/json;stream=watch"];
 
 /// Chooses a representation by the `Accept` header: the first in the client's list that is served.
-pub(crate) fn representation(headers: &HeaderMap) -> Result<Representation, Status> {
+pub(crate) fn representation(headers: &HeaderMap, verb: Verb) -> Result<Representation, Status> {
     let mut accept = String::new();
     for value in headers.get_all(ACCEPT) {
         accept.push_str(value.to_str().unwrap_or_default());
@@ -53,13 +54,23 @@ pub(crate) fn representation(headers: &HeaderMap) -> Result<Representation, Stat
     if clauses.peek().is_none() {
         return Ok(Representation::Object);
     }
-    clauses.find_map(served).ok_or_else(|| Status::not_acceptable(&AVAILABLE))
+    let found = clauses.find_map(served);
+    let (representation, kind) = found.ok_or_else(|| Status::not_acceptable(&AVAILABLE))?;
+    let is_list = matches!(verb, Verb::List | Verb::DeleteCollection);
+    let wrong = match kind {
+        "PartialObjectMetadata" if is_list => "a list",
+        "PartialObjectMetadataList" if !is_list && verb != Verb::Watch => "not a list",
+        _ => return Ok(representation),
+    };
+    let message = format!("you requested {kind}, but the requested object is {wrong}");
+    Err(Status::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message))
 }
 
-fn served(clause: &str) -> Option<Representation> {
+/// The representation that a clause asks for, if it is served, and the kind that it asks for it by.
+fn served(clause: &str) -> Option<(Representation, &str)> {
     let mut parts = clause.split(';').map(str::trim);
     let media_type = parts.next()?;
-    if !matches!(media_type, "application/json" | "application/*" | "*/*") {
+    if !matches!(media_type, "application/json" | "*/*") {
         return None;
     }
     let (mut kind, mut group, mut version) = ("", "", "");
@@ -73,18 +84,17 @@ fn served(clause: &str) -> Option<Representation> {
         }
     }
     let meta = match (group, version) {
-        _ if kind.is_empty() => return Some(Representation::Object),
+        _ if kind.is_empty() => return Some((Representation::Object, kind)),
         ("meta.k8s.io", "v1") => MetaVersion::V1,
         ("meta.k8s.io", "v1beta1") => MetaVersion::V1Beta1,
         _ => return None,
     };
-    match kind {
-        "Table" => Some(Representation::Table(meta)),
-        "PartialObjectMetadata" | "PartialObjectMetadataList" => {
-            Some(Representation::Metadata(meta))
-        }
-        _ => None,
-    }
+    let representation = match kind {
+        "Table" => Representation::Table(meta),
+        "PartialObjectMetadata" | "PartialObjectMetadataList" => Representation::Metadata(meta),
+        _ => return None,
+    };
+    Some((representation, kind))
 }
 
 /// Whether the client takes gzip.

@@ -95,9 +95,12 @@ pub(crate) fn route(
         let message = format!("the request's URI is longer than {URI_BYTES_MAX} bytes");
         return Err(Status::new(StatusCode::URI_TOO_LONG, "BadRequest", message));
     }
-    let Some(path) = ResourcePath::parse(uri.path())? else { return Ok(None) };
+    let Some(mut path) = ResourcePath::parse(uri.path())? else { return Ok(None) };
     let mut query = Query::parse(uri.query().unwrap_or_default())?;
-    query.watch |= path.watch;
+    if path.watch {
+        query.watch = true;
+        query.select_name(path.name.take());
+    }
     let Some(resource) = registry.get(&path.group, &path.version, &path.resource) else {
         // Of a group that is not built in nothing is known: not even that it would be one.
         let built_in = registry.group(&path.group).iter().any(|resource| !resource.custom);
@@ -253,6 +256,17 @@ impl Query {
             return Err(Status::bad_request(message));
         }
         Ok(out)
+    }
+
+    /// Narrows to one object: what the old form of a watch, with a name, means.
+    fn select_name(&mut self, name: Option<String>) {
+        let Some(name) = name else { return };
+        let escaped = name.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=");
+        if !self.field_selector.is_empty() {
+            self.field_selector.push(',');
+        }
+        self.field_selector.push_str("metadata.name=");
+        self.field_selector.push_str(&escaped);
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), Status> {

@@ -190,23 +190,23 @@ fn delete_one(
         if dry_run && goes {
             return Ok(Outcome::Deleted(current));
         }
-        if !goes {
+        let mut version = current.version();
+        // What goes at once is shown as it last was, not as on its way out; but pods are told first.
+        if !goes || (changed && lifecycle::is_told_first(target)) {
             lifecycle::deleting(target, &mut object);
             let draft = draft(target, &object)?;
             if dry_run {
-                let key = Arc::clone(current.key());
-                let preview = draft.seal(key, EventType::Modified, current.version());
+                let preview = draft.seal(Arc::clone(current.key()), EventType::Modified, version);
                 return Ok(Outcome::Pending(Arc::new(preview)));
             }
-            let expected = Expected::Version(current.version());
-            if let Ok(revision) = shared.store.put(table, expected, draft) {
-                return Ok(Outcome::Pending(revision));
+            match shared.store.put(table, Expected::Version(version), draft) {
+                Ok(revision) if !goes => return Ok(Outcome::Pending(revision)),
+                Ok(revision) => version = revision.version(),
+                Err(_) => continue,
             }
-            continue;
         }
         lifecycle::before_delete(shared, target, &object);
-        // An object that goes at once is shown as it last was, not as on its way out.
-        if let Ok(revision) = shared.store.delete(table, &key, current.version(), None) {
+        if let Ok(revision) = shared.store.delete(table, &key, version, None) {
             deleted(shared, target, &object);
             return Ok(Outcome::Deleted(revision));
         }

@@ -14,7 +14,7 @@ use crate::limits::JSON_PATCH_OPERATIONS_MAX;
 use crate::negotiate;
 use crate::object::{self, Object};
 use crate::server::Shared;
-use crate::status::Status;
+use crate::status::{FieldError, Status};
 use crate::view::View;
 
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -35,7 +35,8 @@ pub(super) fn patch(
     let dry_run = is_dry_run(&target.query.dry_run, "PatchOptions")?;
     let change = Change::decode(negotiate::content_type(&call.headers), &call.body)?;
     let modified = modify(shared, target, dry_run, |old| {
-        let mut new = object::check_shape(target, change.apply(old)?)?;
+        let patched = change.apply(old)?;
+        let mut new = object::check_shape(target, patched).map_err(|status| misfit(&status))?;
         object::check_place(target, &mut new)?;
         Ok(new)
     })?;
@@ -103,6 +104,14 @@ impl Change {
         }
         Ok(new)
     }
+}
+
+/// The answer to a patch that makes something else of an object than one of its kind. A real server
+/// shows the whole of it.
+fn misfit(status: &Status) -> Status {
+    let value = "the patched object".to_owned();
+    let error = FieldError::invalid_json("patch", value, status.message.as_str());
+    Status::invalid("", "", "", &[error])
 }
 
 /// Whether an operation tests for `null` where there is no member. Kubernetes takes the one for the

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::names;
-use crate::kinds::{NameRule, Resource};
+use crate::kinds::{NameRule, Resource, crd};
 use crate::quote::quoted;
 use crate::status::FieldError;
 
@@ -21,7 +21,9 @@ const IMMUTABLE: &str = "field is immutable";
 /// Kubernetes generates the name first and then checks both it and `generateName`; so should the
 /// caller. Before that, a `generateName` alone passes for a name.
 pub(crate) fn create(resource: &Resource, metadata: &Object) -> Vec<FieldError> {
-    judge(resource.name_rule, resource.namespaced, metadata)
+    let mut errors = judge(resource.name_rule, resource.namespaced, metadata);
+    errors.extend(bare_finalizers(resource, metadata));
+    errors
 }
 
 /// What is wrong with changing `old` metadata to `new`.
@@ -33,6 +35,7 @@ pub(crate) fn update(resource: &Resource, old: &Object, new: &Object) -> Vec<Fie
     // A name that was once accepted is not judged again by the rule of its kind, which may have
     // become stricter since; the name cannot change anyway.
     let mut errors = judge(NameRule::PathSegment, resource.namespaced, new);
+    errors.extend(bare_finalizers(resource, new));
     if present(old, "deletionTimestamp").is_some() {
         errors.extend(new_finalizers(old, new));
     }
@@ -201,6 +204,19 @@ fn owners(metadata: &Object, errors: &mut Vec<FieldError>) {
             controller = Some(this);
         }
     }
+}
+
+/// Finalizers without a domain are for Kubernetes itself. Custom resources may have any.
+fn bare_finalizers(resource: &Resource, metadata: &Object) -> Vec<FieldError> {
+    if resource.custom || resource.group == crd::GROUP {
+        return Vec::new();
+    }
+    let known = ["orphan", "foregroundDeletion", "kubernetes"];
+    let indexed = finalizer_names(metadata).into_iter().enumerate();
+    let bare = indexed.filter(|(_, name)| !name.contains('/') && !known.contains(name));
+    let why = "name is neither a standard finalizer name nor is it fully qualified";
+    bare.map(|(at, name)| FieldError::invalid(format!("metadata.finalizers[{at}]"), name, why))
+        .collect()
 }
 
 fn finalizers(metadata: &Object, errors: &mut Vec<FieldError>) {

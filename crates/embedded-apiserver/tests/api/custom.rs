@@ -47,7 +47,7 @@ async fn an_object_has_to_say_its_kind_and_version() {
     let (server, client) = widgets().await;
     let without_kind = client.post(WIDGETS, json!({"metadata": {"name": "f"}})).await;
     let message = "the object provided is unrecognized (must be of type Widget): Object 'Kind' is \
-                   missing in '{\"metadata\":{\"name\":\"f\"}}' ({\"metadata\":{\"name\":\"f\"}})";
+                   missing";
     assert_eq!(without_kind.json(), failure(400, "BadRequest", message, json!(null)));
     for (version, shown) in
         [(json!(null), ""), (json!("tests.example.com/v2"), "tests.example.com/v2")]

@@ -171,3 +171,36 @@ async fn a_collection_is_deleted_as_far_as_it_is_selected() {
     assert_eq!(names(&client.get(MAPS).await.ok()), ["d"]);
     assert_eq!(names(&client.get(elsewhere).await.ok()), ["a"]);
 }
+
+/// A pod that goes at once is marked first: watchers see its deletionTimestamp before it is gone.
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_marked_before_it_goes() {
+    let server = ApiServer::start();
+    let client = Client::of(&server);
+    let pods = "/api/v1/namespaces/default/pods";
+    client.post(pods, json!({"metadata": {"name": "p"}, "spec": {}})).await.ok();
+    let version = server.store().revision();
+    client.delete(&format!("{pods}/p")).await.ok();
+    let mut watch = client.watch(&format!("{pods}?watch=1&resourceVersion={version}")).await;
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let event = watch.event().await;
+        let grace = event.object["metadata"]["deletionGracePeriodSeconds"].clone();
+        seen.push((event.kind, grace));
+    }
+    assert_eq!(seen, [("MODIFIED".to_owned(), json!(0)), ("DELETED".to_owned(), json!(0))]);
+}
+
+/// Names without a domain are for Kubernetes' own finalizers.
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_of_a_built_in_kind_has_a_domain() {
+    let server = ApiServer::start();
+    let client = Client::of(&server);
+    let refused = client.post(MAPS, held("a", json!(["mine"]))).await.failed(422);
+    assert_eq!(
+        refused["message"],
+        "ConfigMap \"a\" is invalid: metadata.finalizers[0]: Invalid value: \"mine\": name is \
+         neither a standard finalizer name nor is it fully qualified"
+    );
+    client.post(MAPS, held("a", json!(["foregroundDeletion"]))).await.ok();
+}

@@ -120,3 +120,23 @@ async fn large_lists_are_compressed_for_those_who_take_it() {
     assert_eq!(one.header("content-encoding"), "", "small answers are not worth it");
     assert_eq!(name(&one.json()["items"][0]), "m0");
 }
+
+/// Metadata of one object for a list, or of a list for one object, is a 406 that says so.
+#[tokio::test(start_paused = true)]
+async fn metadata_is_asked_for_as_what_it_is() {
+    let server = ApiServer::start();
+    let client = Client::of(&server);
+    client.post(MAPS, map("a")).await.ok();
+    let path = format!("{MAPS}/a");
+    for (path, accept, what) in [
+        (MAPS, PARTIAL, "you requested PartialObjectMetadata, but the requested object is a list"),
+        (
+            path.as_str(),
+            PARTIAL_LIST,
+            "you requested PartialObjectMetadataList, but the requested object is not a list",
+        ),
+    ] {
+        let answer = client.get_as(path, accept).await;
+        assert_eq!((answer.code, &answer.json()["message"]), (406, &json!(what)));
+    }
+}

@@ -65,14 +65,14 @@ async fn bodies_that_are_not_understood_are_400() {
     check(
         &server,
         vec![
-            case("POST", MAPS, "", unrecognized("unexpected end of JSON input (<empty>)")),
+            case("POST", MAPS, "", unrecognized("unexpected end of JSON input")),
             case(
                 "POST",
                 MAPS,
                 r#"{"metadata":{"name":"#,
-                unrecognized(r#"unexpected end of JSON input ({"metadata":{"name":)"#),
+                unrecognized("unexpected end of JSON input"),
             ),
-            case("POST", MAPS, "[1]", unrecognized("it is not a JSON object (5b315d)")),
+            case("POST", MAPS, "[1]", unrecognized("it is not a JSON object")),
             case(
                 "POST",
                 MAPS,

@@ -127,14 +127,15 @@ async fn a_patch_cannot_move_an_object() {
     let client = Client::of(&server);
     let made = client.post(MAPS, map("a")).await.ok();
     let path = format!("{MAPS}/a");
-    for patch in [
-        json!({"metadata": {"name": "b"}}),
-        json!({"metadata": {"namespace": "kube-system"}}),
-        json!({"kind": "Secret"}),
-        json!({"apiVersion": "v2"}),
-        json!({"metadata": null}),
+    for (patch, code) in [
+        (json!({"metadata": {"name": "b"}}), 400),
+        (json!({"metadata": {"namespace": "kube-system"}}), 400),
+        (json!({"metadata": null}), 400),
+        (json!({"kind": "Secret"}), 422),
+        (json!({"apiVersion": "v2"}), 422),
+        (json!({"metadata": 5}), 422),
     ] {
-        client.merge(&path, patch).await.failed(400);
+        client.merge(&path, patch).await.failed(code);
     }
     assert_eq!(client.get(&path).await.ok(), made);
 }

@@ -78,7 +78,8 @@ async fn a_pod_with_too_short_a_grace_period_is_killed() {
             "MODIFIED Running node=embedded-node [running] ready ip deleted(30)",
             "MODIFIED Running node=embedded-node [running] ready ip deleted(1)",
             "MODIFIED Failed node=embedded-node [terminated(Error)] ip deleted(1)",
-            "DELETED Failed node=embedded-node [terminated(Error)] ip deleted(1)",
+            "MODIFIED Failed node=embedded-node [terminated(Error)] ip deleted(0)",
+            "DELETED Failed node=embedded-node [terminated(Error)] ip deleted(0)",
         ]
     );
 }

@@ -105,7 +105,8 @@ async fn a_pod_is_run_and_deleted_as_the_articles_show() {
         [
             "MODIFIED Running node=embedded-node [running] ready ip deleted(30)",
             "MODIFIED Succeeded node=embedded-node [terminated(Completed)] ip deleted(30)",
-            "DELETED Succeeded node=embedded-node [terminated(Completed)] ip deleted(30)",
+            "MODIFIED Succeeded node=embedded-node [terminated(Completed)] ip deleted(0)",
+            "DELETED Succeeded node=embedded-node [terminated(Completed)] ip deleted(0)",
         ]
     );
 }

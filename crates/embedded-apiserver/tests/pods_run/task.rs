@@ -71,7 +71,7 @@ async fn without_delays_no_time_passes() {
         events.next().await.unwrap();
     }
     server.delete("pods", "default", "nginx").unwrap();
-    for _ in 0..2 {
+    for _ in 0..3 {
         events.next().await.unwrap();
     }
     assert!(events.next().await.unwrap().starts_with("DELETED Succeeded"));
