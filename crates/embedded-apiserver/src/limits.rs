@@ -29,6 +29,14 @@ pub const HEADER_BYTES_MAX: usize = 64 * 1024;
 /// brackets from using up the stack. Kubernetes' own objects stay under 40.
 pub const JSON_DEPTH_MAX: usize = 128;
 
+/// How deep an object that is stored may nest. Clients whose limit is the one above can then read it
+/// within a list, an event, or the row of a table.
+pub const OBJECT_DEPTH_MAX: usize = JSON_DEPTH_MAX - 8;
+
+/// Bytes that a JSON patch may copy and move, all in all: kube-apiserver's limit. A copy of a copy is
+/// twice the size each time.
+pub const JSON_PATCH_COPY_BYTES_MAX: usize = 3 * 1024 * 1024;
+
 /// Operations in one JSON patch: kube-apiserver's limit.
 pub const JSON_PATCH_OPERATIONS_MAX: usize = 10_000;
 

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::Resource;
+use crate::limits::OBJECT_DEPTH_MAX;
 use crate::request::Target;
 use crate::status::{FieldError, Status};
 use crate::validate;
@@ -96,8 +97,21 @@ pub(crate) fn check_shape(target: &Target, mut object: Object) -> Result<Object,
     if let Err(why) = validate::shape(&object) {
         return cannot(kind, version, why);
     }
+    if object.values().any(|member| depth(member) >= OBJECT_DEPTH_MAX) {
+        return cannot(kind, version, format!("it is nested deeper than {OBJECT_DEPTH_MAX}"));
+    }
     drop_nulls(metadata_mut(&mut object));
     Ok(object)
+}
+
+/// How many arrays and objects are within each other.
+pub(crate) fn depth(value: &Value) -> usize {
+    let deepest = match value {
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(members) => members.values().map(depth).max(),
+        _ => return 0,
+    };
+    1 + deepest.unwrap_or(0)
 }
 
 /// `null` is how clients that serialise every field say "absent".

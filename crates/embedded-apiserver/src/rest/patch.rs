@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::write::{is_dry_run, modify};
 use super::{Call, json};
 use crate::body::Body;
-use crate::limits::JSON_PATCH_OPERATIONS_MAX;
+use crate::limits::{JSON_PATCH_COPY_BYTES_MAX, JSON_PATCH_OPERATIONS_MAX, OBJECT_DEPTH_MAX};
 use crate::negotiate;
 use crate::object::{self, Object};
 use crate::server::Shared;
@@ -86,14 +86,7 @@ impl Change {
         let seen = object::meta_text(old, "resourceVersion").to_owned();
         let mut value = Value::Object(old.clone());
         match self {
-            Self::Json(patch) => {
-                for operation in &patch.0 {
-                    if !finds_nothing(operation, &value) {
-                        json_patch::patch(&mut value, std::slice::from_ref(operation))
-                            .map_err(|_| Status::unprocessable())?;
-                    }
-                }
-            }
+            Self::Json(patch) => apply_operations(&mut value, patch)?,
             Self::Merge(patch) => json_patch::merge(&mut value, patch),
         }
         let Value::Object(mut new) = value else { return Err(Status::unprocessable()) };
@@ -121,4 +114,121 @@ fn finds_nothing(operation: &PatchOperation, value: &Value) -> bool {
     let path = test.path.as_str();
     let parent = path.rsplit_once('/').and_then(|(parent, _)| value.pointer(parent));
     test.value.is_null() && parent.is_some_and(Value::is_object) && value.pointer(path).is_none()
+}
+
+/// Applies a JSON patch, within bounds: what it adds came with the body, which is bounded, but copies
+/// of copies double in size, and in depth.
+fn apply_operations(object: &mut Value, patch: &json_patch::Patch) -> Result<(), Status> {
+    let mut copied = 0;
+    for operation in &patch.0 {
+        if finds_nothing(operation, object) {
+            continue;
+        }
+        let moved = match operation {
+            PatchOperation::Copy(copy) => object.pointer(copy.from.as_str()),
+            PatchOperation::Move(change) => object.pointer(change.from.as_str()),
+            _ => None,
+        };
+        copied += moved.map_or(0, size);
+        if copied > JSON_PATCH_COPY_BYTES_MAX {
+            return Err(Status::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "RequestEntityTooLarge",
+                format!(
+                    "Request entity too large: Unable to complete the copy, the accumulated size \
+                     increase of copy is {copied}, exceeding the limit {JSON_PATCH_COPY_BYTES_MAX}"
+                ),
+            ));
+        }
+        let placed = match operation {
+            PatchOperation::Add(add) => Some(&add.value),
+            PatchOperation::Replace(replace) => Some(&replace.value),
+            _ => moved,
+        };
+        let depth = placed.map_or(0, |value| operation.path().count() + object::depth(value));
+        if depth > OBJECT_DEPTH_MAX {
+            return Err(Status::unprocessable());
+        }
+        // On failure the whole of it is dropped: nothing has to be undone.
+        json_patch::patch_unsafe(object, std::slice::from_ref(operation))
+            .map_err(|_| Status::unprocessable())?;
+    }
+    Ok(())
+}
+
+/// About how many bytes a value is as JSON.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|item| size(item) + 1).sum::<usize>(),
+        Value::Object(members) => {
+            2 + members.iter().map(|(name, value)| name.len() + 4 + size(value)).sum::<usize>()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn applied(object: &Value, patch: &Value) -> Result<Object, Status> {
+        let body = patch.to_string();
+        let change = Change::decode(JSON_PATCH, body.as_bytes())?;
+        change.apply(object.as_object().expect("it is one"))
+    }
+
+    #[test]
+    fn copies_of_copies_are_bounded() {
+        let object = json!({"metadata": {"name": "a"}, "list": ["x".repeat(1000)]});
+        let double = json!({"op": "copy", "from": "/list", "path": "/list/-"});
+        let bomb = vec![double.clone(); 40];
+        let refused = applied(&object, &bomb.into()).map(drop).unwrap_err();
+        assert_eq!(refused.code, StatusCode::PAYLOAD_TOO_LARGE);
+        let twice = applied(&object, &vec![double; 2].into()).unwrap();
+        assert_eq!(twice["list"][2][1], object["list"]);
+    }
+
+    #[test]
+    fn no_operation_deepens_an_object_beyond_what_can_be_read() {
+        let wrap = json!([
+            {"op": "copy", "from": "/a", "path": "/b"},
+            {"op": "replace", "path": "/a", "value": {}},
+            {"op": "move", "from": "/b", "path": "/a/a"},
+        ]);
+        let mut object = json!({"metadata": {"name": "a"}, "a": {}});
+        let refused = (0..).find_map(|times| match applied(&object, &wrap) {
+            Ok(deeper) => {
+                object = Value::Object(deeper);
+                assert!(object::depth(&object) <= OBJECT_DEPTH_MAX);
+                None
+            }
+            Err(status) => Some((times, status.code)),
+        });
+        let (times, code) = refused.expect("it is refused some time");
+        assert!(times > OBJECT_DEPTH_MAX - 8, "after {times}");
+        assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(serde_json::from_str::<Value>(&object.to_string()).is_ok());
+    }
+
+    #[test]
+    fn a_patch_that_fails_halfway_is_an_answer() {
+        let object = json!({"metadata": {"name": "a"}, "list": []});
+        for last in [
+            json!({"op": "test", "path": "/list", "value": 1}),
+            json!({"op": "remove", "path": ""}),
+            json!({"op": "remove", "path": "/list/-"}),
+            json!({"op": "move", "from": "/list", "path": "/list/0"}),
+            json!({"op": "copy", "from": "/none", "path": "/list/0"}),
+            json!({"op": "add", "path": "", "value": 1}),
+        ] {
+            let patch = json!([
+                {"op": "add", "path": "/list/-", "value": 1}, {"op": "remove", "path": "/list/0"},
+                last
+            ]);
+            assert_eq!(applied(&object, &patch).unwrap_err().code, 422, "{last}");
+        }
+    }
 }
