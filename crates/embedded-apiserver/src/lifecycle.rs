@@ -146,12 +146,8 @@ fn is_vacant(shared: &Shared, namespace: &str) -> bool {
 
 fn delete_events(shared: &Shared, namespace: &str) {
     let all = PageRequest { namespace: Some(namespace), ..PageRequest::default() };
-    delete_all(shared, &Arc::from(EVENTS), &all);
-}
-
-fn delete_all(shared: &Shared, table: &Arc<str>, which: &PageRequest<'_>) {
-    for item in shared.store.list(table, None, which).into_iter().flat_map(|page| page.items) {
-        drop(shared.store.delete(table, item.key(), item.version(), None));
+    for item in shared.store.list(EVENTS, None, &all).into_iter().flat_map(|page| page.items) {
+        drop(shared.store.delete(EVENTS, item.key(), item.version()));
     }
 }
 
@@ -180,17 +176,17 @@ pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target, _object: &Object) {
     let key = Key::new("", namespace);
     let Some(found) = shared.store.get(NAMESPACES, &key) else { return };
     let terminating = found.fields().iter().any(|phase| &**phase == TERMINATING);
-    if terminating && is_vacant(shared, namespace) {
+    let may_go = || object::may_go(&found.to_map());
+    if terminating && is_vacant(shared, namespace) && may_go() {
         delete_events(shared, namespace);
         // If it changed meanwhile, that change's own deletion looks again.
-        drop(shared.store.delete(&Arc::from(NAMESPACES), &key, found.version(), None));
+        drop(shared.store.delete(NAMESPACES, &key, found.version()));
     }
 }
 
-/// Stops serving a custom resource: no new objects, then none at all, then no watches.
+/// Stops serving a custom resource: no more requests, no objects, no watches.
 fn end_custom(shared: &Arc<Shared>, definition: &Value) {
     let Some((group, plural)) = crd::names(definition) else { return };
     let Some(table) = shared.unserve_custom(group, plural) else { return };
-    delete_all(shared, &table, &PageRequest::default());
     shared.store.close_table(&table);
 }

@@ -206,7 +206,7 @@ fn delete_one(
             }
         }
         lifecycle::before_delete(shared, target, &object);
-        if let Ok(revision) = shared.store.delete(table, &key, version, None) {
+        if let Ok(revision) = shared.store.delete(table, &key, version) {
             deleted(shared, target, &object);
             return Ok(Outcome::Deleted(revision));
         }

@@ -79,6 +79,8 @@ pub(super) async fn watch(
         }
     } else if asked == 0 {
         watch.position = shared.store.revision();
+    } else if let Err(Unreadable::Expired { oldest }) = shared.store.check_start(asked) {
+        watch.fail(&Status::too_old(asked, oldest));
     }
     Ok(respond(StatusCode::OK, watch.into_body()))
 }

@@ -159,22 +159,20 @@ pub(super) fn modify(
         if draft.is_same_as(&current) {
             return Ok(current);
         }
-        let gone = object::may_go(&new);
-        let written = if gone {
-            shared.store.delete(&resource.table, &key, current.version(), Some(draft))
-        } else {
-            shared.store.put(&resource.table, Expected::Version(current.version()), draft)
-        };
-        match written {
-            Ok(revision) if gone => {
+        if object::may_go(&new) && lifecycle::may_go(shared, target) {
+            lifecycle::before_delete(shared, target, &new);
+            if shared.store.delete(&resource.table, &key, current.version()).is_ok() {
                 delete::deleted(shared, target, &new);
-                return Ok(revision);
+                // The change itself was never stored: the client sees what it sent.
+                let sent = draft.seal(key.into(), EventType::Modified, current.version());
+                return Ok(sent.into());
             }
-            Ok(revision) => {
-                lifecycle::updated(shared, target, &new);
-                return Ok(revision);
-            }
-            Err(_) => {}
+            continue;
+        }
+        let expected = Expected::Version(current.version());
+        if let Ok(revision) = shared.store.put(&resource.table, expected, draft) {
+            lifecycle::updated(shared, target, &new);
+            return Ok(revision);
         }
     }
     Err(conflict())

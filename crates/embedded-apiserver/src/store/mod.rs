@@ -10,6 +10,8 @@
 mod key;
 mod revision;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -162,8 +164,13 @@ impl Store {
     /// watches are not told: the server decides whether to end them.
     pub(crate) fn restore(&self, snapshot: &Snapshot) {
         let mut state = self.state.write();
+        for name in snapshot.tables.keys() {
+            // Closed until somebody serves it: the snapshot may be another server's.
+            state.tables.entry(Arc::clone(name)).or_insert_with(Table::closed);
+        }
         for (name, table) in &mut state.tables {
-            table.restore(snapshot.tables.get(name).map_or(&[][..], Vec::as_slice));
+            let states = snapshot.tables.get(name).map_or(&[][..], Vec::as_slice);
+            table.restore(snapshot.revision, states);
         }
         state.revision = snapshot.revision;
         state.compacted = snapshot.revision;
@@ -187,14 +194,23 @@ impl Store {
         }
     }
 
-    /// Ends a table, whose objects have been deleted. Its watchers see that, and then
-    /// [`Unreadable::Gone`].
+    /// Ends a table: deletes its objects, under one lock, so that no write that is under way leaves
+    /// one behind. Its watchers see that, and then [`Unreadable::Gone`].
     pub(crate) fn close_table(&self, name: &str) {
         let mut state = self.state.write();
-        let revision = state.revision;
-        if let Some(table) = state.tables.get_mut(name) {
-            table.closed = true;
-            table.notify(revision);
+        let Some(table) = state.tables.get_mut(name) else { return };
+        table.closed = true;
+        let keys: Vec<_> = table.live().map(|revision| Arc::clone(revision.key())).collect();
+        for key in keys {
+            let version = state.revision + 1;
+            let deleted = state.tables.get_mut(name).and_then(|t| t.delete(&key, version));
+            if let Some((_, superseded)) = deleted {
+                self.committed(&mut state, name, version, superseded);
+            }
+        }
+        if let Some(table) = state.tables.get(name) {
+            // Those who have seen all of that before are to see the end.
+            table.notify(state.revision);
         }
     }
 
@@ -259,7 +275,17 @@ impl Store {
         Ok(table.page(version, version == state.revision, request))
     }
 
-    /// The events after a version, at most `max` of them.
+    /// Whether a watch can begin after a version.
+    pub(crate) fn check_start(&self, after: u64) -> Result<(), Unreadable> {
+        match self.compacted_revision() {
+            oldest if after < oldest => Err(Unreadable::Expired { oldest }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The events after a version, at most `max` of them. A watch that runs outlives any compaction of
+    /// what it has seen: also when the writes since were to other tables, so that nothing woke it to
+    /// move its position past them.
     pub(crate) fn events_after(
         &self,
         table: &str,
@@ -268,12 +294,12 @@ impl Store {
         max: usize,
     ) -> Result<Batch, Unreadable> {
         let state = self.state.read();
-        if after < state.compacted {
-            return Err(Unreadable::Expired { oldest: state.compacted });
-        }
         let table = state.tables.get(table).ok_or(Unreadable::Gone)?;
         if table.incarnation != subscription.incarnation {
             return Err(Unreadable::Gone);
+        }
+        if table.has_forgotten_after(after) {
+            return Err(Unreadable::Expired { oldest: state.compacted });
         }
         let (events, remaining) = table.events_after(after, max);
         if events.is_empty() && table.closed {
@@ -301,20 +327,18 @@ impl Store {
         Ok(revision)
     }
 
-    /// Removes an object. The answer is its last state under the version of the deletion, made from
-    /// `last` if it changed as it was deleted.
+    /// Removes an object. The answer is its last state under the version of the deletion.
     pub(crate) fn delete(
         &self,
-        table: &Arc<str>,
+        table: &str,
         key: &Key,
         expected: u64,
-        last: Option<Draft>,
     ) -> Result<Arc<Revision>, Stale> {
         let mut state = self.state.write();
         let version = state.revision + 1;
         let entry = state.tables.get_mut(table).ok_or(Stale)?;
         entry.expect(key, Expected::Version(expected))?;
-        let (revision, superseded) = entry.delete(key, version, last).ok_or(Stale)?;
+        let (revision, superseded) = entry.delete(key, version).ok_or(Stale)?;
         self.committed(&mut state, table, version, superseded);
         Ok(revision)
     }

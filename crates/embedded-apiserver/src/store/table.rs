@@ -52,6 +52,8 @@ pub(super) struct Table {
     /// The states of each key, oldest first, the last of which may be a deletion.
     keys: BTreeMap<Arc<Key>, Vec<Arc<Revision>>>,
     events: VecDeque<Event>,
+    /// The version of the newest event that was forgotten.
+    forgotten: u64,
     /// Live objects by namespace.
     counts: HashMap<Box<str>, usize>,
     live: usize,
@@ -67,12 +69,18 @@ impl Table {
         Self {
             keys: BTreeMap::new(),
             events: VecDeque::new(),
+            forgotten: 0,
             counts: HashMap::new(),
             live: 0,
             changed: watch::Sender::new(0),
             closed: false,
             incarnation: 0,
         }
+    }
+
+    /// One that nobody serves yet.
+    pub(super) fn closed() -> Self {
+        Self { closed: true, ..Self::new() }
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
@@ -128,19 +136,12 @@ impl Table {
         (revision, superseded)
     }
 
-    /// The state at deletion and the bytes of what became history, or None if there is no object.
-    pub(super) fn delete(
-        &mut self,
-        key: &Key,
-        version: u64,
-        last: Option<Draft>,
-    ) -> Option<(Arc<Revision>, usize)> {
+    /// The state at deletion, under its version, and the bytes of what became history; None if there
+    /// is no object.
+    pub(super) fn delete(&mut self, key: &Key, version: u64) -> Option<(Arc<Revision>, usize)> {
         let previous = self.get(key).cloned()?;
         let key = Arc::clone(previous.key());
-        let revision = Arc::new(match last {
-            Some(draft) => draft.seal(Arc::clone(&key), EventType::Deleted, version),
-            None => previous.at_version(EventType::Deleted, version),
-        });
+        let revision = Arc::new(previous.at_version(EventType::Deleted, version));
         self.shrink(&key);
         let superseded = previous.line().len() + revision.line().len();
         self.push(key, Arc::clone(&revision), Some(previous));
@@ -225,6 +226,11 @@ impl Table {
         self.keys.range::<Key, _>(bounds)
     }
 
+    /// Whether a watcher that has seen everything up to a version would miss an event from then on.
+    pub(super) fn has_forgotten_after(&self, version: u64) -> bool {
+        version < self.forgotten
+    }
+
     /// At most `max` events after a version, and how many there are beyond them.
     pub(super) fn events_after(&self, after: u64, max: usize) -> (Vec<Event>, usize) {
         let first = self.events.partition_point(|event| event.revision.version() <= after);
@@ -240,6 +246,7 @@ impl Table {
             && event.revision.version() <= version
         {
             let key = Arc::clone(event.revision.key());
+            self.forgotten = event.revision.version();
             self.events.pop_front();
             let Some(states) = self.keys.get_mut(&key) else { continue };
             let seen = states.partition_point(|state| state.version() <= version);
@@ -256,10 +263,10 @@ impl Table {
         freed
     }
 
-    /// Replaces everything by the states of a snapshot, without events.
-    pub(super) fn restore(&mut self, states: &[Arc<Revision>]) {
+    /// Replaces everything by the states of a snapshot, without the events that led there.
+    pub(super) fn restore(&mut self, version: u64, states: &[Arc<Revision>]) {
         let (changed, closed, incarnation) = (self.changed.clone(), self.closed, self.incarnation);
-        *self = Self { changed, closed, incarnation, ..Self::new() };
+        *self = Self { changed, closed, incarnation, forgotten: version, ..Self::new() };
         for state in states {
             self.grow(state.key());
             self.keys.insert(Arc::clone(state.key()), vec![Arc::clone(state)]);

@@ -1,0 +1,116 @@
+//! Requests as they are on the wire, sent to the server in process: for tests that must see every
+//! byte of an answer, not what some client makes of it.
+
+#![allow(dead_code)] // each test uses its part
+
+use std::io;
+
+use bytes::Bytes;
+use embedded_apiserver::{ApiServer, ApiService, Body};
+use futures::FutureExt;
+use http::header::CONTENT_TYPE;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use serde_json::Value;
+use tower_service::Service;
+
+/// One client.
+#[derive(Clone)]
+pub(crate) struct Wire(ApiService);
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reply {
+    pub(crate) code: u16,
+    pub(crate) body: Value,
+}
+
+impl Wire {
+    pub(crate) fn new(server: &ApiServer, user: &str) -> Self {
+        Self(server.service_as(user))
+    }
+
+    /// Sends a request of any kind. An error is a connection that broke.
+    pub(crate) async fn raw(&self, request: Request<Full<Bytes>>) -> io::Result<Response<Body>> {
+        self.0.clone().call(request).await
+    }
+
+    /// Sends JSON (nothing for null) and takes the whole answer as JSON.
+    pub(crate) async fn send(&self, method: Method, uri: &str, body: &Value) -> Reply {
+        let content_type = match method {
+            Method::PATCH if body.is_array() => "application/json-patch+json",
+            Method::PATCH => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(CONTENT_TYPE, content_type)
+            .body(Full::new(bytes.into()))
+            .expect("tests send valid requests");
+        let response = self.raw(request).await.expect("the connection is whole");
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect().await.expect("the answer is whole").to_bytes();
+        Reply { code, body: serde_json::from_slice(&bytes).expect("answers are JSON") }
+    }
+
+    pub(crate) async fn get(&self, uri: &str) -> Reply {
+        self.send(Method::GET, uri, &Value::Null).await
+    }
+
+    /// Starts a watch.
+    pub(crate) async fn watch(&self, uri: &str) -> Watching {
+        let request = Request::get(uri).body(Full::default()).expect("tests send valid requests");
+        let response = self.raw(request).await.expect("the connection is whole");
+        assert_eq!(response.status(), 200, "{uri}");
+        Watching { body: response.into_body() }
+    }
+}
+
+/// A running watch, read from when the test wants to.
+pub(crate) struct Watching {
+    body: Body,
+}
+
+/// What a watch gave.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Given {
+    Event(Value),
+    /// It ended in an orderly way.
+    End,
+    /// The connection broke.
+    Broken,
+    /// Nothing as yet.
+    Nothing,
+}
+
+impl Watching {
+    /// The next event, if it is there.
+    pub(crate) fn next_now(&mut self) -> Given {
+        // Without tokio's cooperation, which after many reads pretends that there is nothing.
+        let frame = tokio::task::unconstrained(self.body.frame());
+        match frame.now_or_never() {
+            None => Given::Nothing,
+            Some(None) => Given::End,
+            Some(Some(Err(_))) => Given::Broken,
+            Some(Some(Ok(frame))) => {
+                let line = frame.into_data().expect("watches send data");
+                assert_eq!(line.last(), Some(&b'\n'), "an event is a line");
+                Given::Event(serde_json::from_slice(&line).expect("events are JSON"))
+            }
+        }
+    }
+
+    /// The next event, waited for. None when it ends, in whatever way.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        let line = self.body.frame().await?.ok()?.into_data().expect("watches send data");
+        Some(serde_json::from_slice(&line).expect("events are JSON"))
+    }
+}
+
+/// The resourceVersion of an object, a list or an event's object.
+pub(crate) fn version_of(object: &Value) -> u64 {
+    let version = object["metadata"]["resourceVersion"].as_str();
+    version.and_then(|version| version.parse().ok()).expect("it has a resourceVersion")
+}
