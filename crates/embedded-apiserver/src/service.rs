@@ -106,6 +106,8 @@ impl Shared {
             exposure.after_answer(response).await
         };
         let response = tokio::select! {
+            // What has happened is told: and two runs of a test under paused time see the same.
+            biased;
             answered = answered => answered?,
             () = connections.cancelled() => return Err(io::ErrorKind::ConnectionReset.into()),
         };

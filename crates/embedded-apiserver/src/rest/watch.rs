@@ -28,6 +28,9 @@ use crate::view::{View, event_line, to_bytes};
 /// that they are not held for long by a client that has stopped reading.
 const BATCH_EVENTS: usize = 256;
 
+/// Beyond any watch, and not beyond what the clock can count, as a client's number may be.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 /// The last bookmark comes this long before a watch times out, as from a real server, so that the
 /// next watch starts from as new a version as possible.
 const LAST_BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
@@ -64,7 +67,7 @@ pub(super) async fn watch(
         unread: None,
         bookmarks: query.bookmarks,
         next_bookmark: now,
-        deadline: now + timeout,
+        deadline: now + timeout.min(FOREVER),
         connections: shared.connections.current(),
         watches: shared.watches.current(),
         over: false,
@@ -212,24 +215,30 @@ impl Watch {
                 tokio::task::consume_budget().await;
                 continue;
             }
-            if self.over {
+            // Looked at here, too, where a watch that always has something to send comes by.
+            if self.over || self.deadline <= Instant::now() {
                 return None;
             }
-            self.subscription.changed.borrow_and_update();
-            let read_on = self.read();
-            if self.pending.is_empty() && !self.over {
-                if read_on {
-                    // All of a batch was for others: let them have their turn before the next.
-                    tokio::task::consume_budget().await;
-                } else if self.bookmarks && Instant::now() >= self.next_bookmark {
-                    // Only just after a read is the position the newest version there is.
-                    let version = self.position;
-                    let bookmark = Pending::Bookmark { version, initial_events_end: false };
-                    self.pending.push_back(bookmark);
-                } else if !self.faults.has_news() {
-                    self.wait().await;
-                }
-            }
+            self.refill().await;
+        }
+    }
+
+    /// Takes what is new, or waits until there may be something to do.
+    async fn refill(&mut self) {
+        self.subscription.changed.borrow_and_update();
+        let read_on = self.read();
+        if !self.pending.is_empty() || self.over {
+            return;
+        }
+        if read_on {
+            // All of a batch was for others: let them have their turn before the next.
+            tokio::task::consume_budget().await;
+        } else if self.bookmarks && self.next_bookmark <= Instant::now() {
+            // Here, where the read has just moved the position past the writes to other tables.
+            let version = self.position;
+            self.pending.push_back(Pending::Bookmark { version, initial_events_end: false });
+        } else if !self.faults.has_news() {
+            self.wait().await;
         }
     }
 
@@ -282,12 +291,13 @@ impl Watch {
         batch.remaining > 0
     }
 
-    /// Until there may be something to do.
     async fn wait(&mut self) {
         tokio::select! {
+            // In this order, so that two runs of a test under paused time see the same.
+            biased;
             () = self.connections.cancelled() => {}
             () = self.watches.cancelled() => {}
-            () = sleep_until(self.deadline) => self.over = true,
+            () = sleep_until(self.deadline) => {}
             () = sleep_until(self.next_bookmark), if self.bookmarks => {}
             changed = self.subscription.changed.changed() => {
                 if changed.is_err() {
@@ -317,7 +327,7 @@ impl Watch {
 
     fn schedule_bookmark(&mut self) {
         let now = Instant::now();
-        let regular = now + self.shared.options.bookmark_interval;
+        let regular = now + self.shared.options.bookmark_interval.min(FOREVER);
         let last = self.deadline.checked_sub(LAST_BOOKMARK_BEFORE_END).filter(|last| *last > now);
         self.next_bookmark = last.map_or(regular, |last| last.min(regular));
     }
