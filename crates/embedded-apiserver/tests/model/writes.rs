@@ -1,0 +1,395 @@
+//! Writes: what the model says they do, and whether they did.
+
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use super::history::{KINDS, Key, Kind, Selection, collection, count_of, path, set_count};
+use super::run::{NAMESPACES, Run};
+use super::wire::Reply;
+
+const NAMES: [&str; 6] = ["a", "a-b", "a.b", "aa", "b", "z"];
+
+impl Run {
+    pub(crate) async fn write(&mut self) {
+        let client = self.any_client();
+        let selection = self.any_selection();
+        let kind = selection.kind;
+        let namespace = selection.namespace.unwrap_or("default");
+        let namespace = if KINDS[kind].namespaced { namespace } else { "" };
+        let key = (namespace.to_owned(), NAMES[self.rng.usize(..NAMES.len())].to_owned());
+        match self.rng.u8(..100) {
+            0..22 => self.create(client, kind, key).await,
+            22..32 => self.get(client, kind, key).await,
+            32..55 => self.count_up(client, kind, key).await,
+            55..62 => self.overwrite(client, kind, key).await,
+            62..74 => self.patch(client, kind, key).await,
+            74..80 => self.set_status(client, kind, key).await,
+            80..94 => self.delete(client, kind, key).await,
+            94..98 => self.change_finalizers(client, kind, key).await,
+            _ => {
+                let namespace = NAMESPACES.into_iter().find(|n| *n == key.0);
+                self.delete_collection(client, &Selection { namespace, ..selection }).await;
+            }
+        }
+    }
+
+    fn any_labels(&mut self) -> Option<Value> {
+        let colors = [None, Some("red"), Some("blue"), Some("green")];
+        let color = colors[self.rng.usize(..colors.len())]?;
+        Some(json!({"color": color, "n": self.rng.u8(..3).to_string()}))
+    }
+
+    async fn create(&mut self, client: usize, index: usize, mut key: Key) {
+        let kind = &KINDS[index];
+        let mut body = json!({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}});
+        set_count(kind, &mut body, 0);
+        let generated = self.rng.u8(..10) == 0;
+        if generated {
+            body["metadata"]["generateName"] = "b-".into();
+        } else {
+            body["metadata"]["name"] = key.1.clone().into();
+        }
+        if let Some(labels) = self.any_labels() {
+            body["metadata"]["labels"] = labels;
+        }
+        if self.rng.u8(..5) == 0 {
+            body["metadata"]["finalizers"] = json!(["x/one", "x/two"]);
+        }
+        if kind.section == "spec" && kind.status {
+            body["spec"]["replicas"] = 3.into();
+        }
+        let mut expected = body.clone();
+        if kind.status {
+            // Not for clients to say.
+            body["status"] = json!({"said": "by a client"});
+        }
+        let uri = collection(kind, Some(&key.0));
+        let Reply { code, body: made } = self.send(client, Method::POST, &uri, &body).await;
+        if !generated && self.history.current(index, &key).is_some() {
+            assert_eq!((code, &made["reason"]), (409, &json!("AlreadyExists")));
+            return;
+        }
+        assert_eq!(code, 201, "{made}");
+        if generated {
+            key.1 = made["metadata"]["name"].as_str().expect("it has a name").to_owned();
+            assert!(key.1.starts_with("b-") && key.1.len() == 7, "{}", key.1);
+            assert_eq!(self.history.current(index, &key), None);
+        }
+        let metadata = expected["metadata"].as_object_mut().expect("it is one");
+        metadata.insert("name".to_owned(), key.1.clone().into());
+        if kind.namespaced {
+            metadata.insert("namespace".to_owned(), key.0.clone().into());
+        }
+        if kind.generation {
+            metadata.insert("generation".to_owned(), 1.into());
+        }
+        let uid = made["metadata"]["uid"].as_str().expect("it has a uid");
+        let known = |uid: &str| {
+            let mut states = self.history.changes.iter().filter_map(|c| c.after.as_ref());
+            states.any(|state| state["metadata"]["uid"] == uid)
+        };
+        assert!(uid.len() == 36 && !known(uid), "a uid is given once");
+        for servers in ["uid", "creationTimestamp"] {
+            metadata.insert(servers.to_owned(), made["metadata"][servers].clone());
+        }
+        self.written(client, index, &key, expected, &made);
+    }
+
+    /// The model takes the next version for `expected`, which must be what was answered.
+    fn written(&mut self, client: usize, kind: usize, key: &Key, expected: Value, got: &Value) {
+        let mut expected = expected;
+        let version = self.history.revision + 1;
+        expected["metadata"]["resourceVersion"] = version.to_string().into();
+        assert_eq!(got, &expected, "{} {key:?}", KINDS[kind].plural);
+        self.history.push(kind, key, Some(expected));
+        self.clients[client].seen.insert((kind, key.clone()), got.clone());
+    }
+
+    /// The outcome of a change that was allowed: nothing if nothing changed, the end of an object that
+    /// waited for its last finalizer, or a new state.
+    fn changed(&mut self, client: usize, index: usize, key: &Key, mut new: Value, got: &Value) {
+        let old = self.history.current(index, key).expect("it is there").clone();
+        tidy(&mut new);
+        let spec = |object: &Value| {
+            let mut parts = object.as_object().cloned().unwrap_or_default();
+            parts.retain(|name, _| !matches!(name.as_str(), "metadata" | "status"));
+            parts
+        };
+        if KINDS[index].generation && spec(&old) != spec(&new) {
+            let generation = old["metadata"]["generation"].as_i64().expect("it has one") + 1;
+            new["metadata"]["generation"] = generation.into();
+        }
+        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
+        if new == old {
+            assert_eq!(got, &old, "nothing changed");
+            return;
+        }
+        if is_going(&new) && finalizers(&new).is_empty() {
+            assert_eq!(got, &new, "the answer to a last change is that change");
+            self.history.push(index, key, None);
+            return;
+        }
+        self.written(client, index, key, new, got);
+    }
+
+    async fn get(&mut self, client: usize, kind: usize, key: Key) {
+        let Reply { code, body } =
+            self.send(client, Method::GET, &path(&KINDS[kind], &key), &Value::Null).await;
+        match self.history.current(kind, &key) {
+            Some(object) => {
+                assert_eq!((code, &body), (200, object));
+                self.clients[client].seen.insert((kind, key), body);
+            }
+            None => assert_eq!((code, &body["reason"]), (404, &json!("NotFound"))),
+        }
+    }
+
+    /// Read, modify, write, with any time between the read and the write: no update is lost.
+    async fn count_up(&mut self, client: usize, index: usize, key: Key) {
+        let kind = &KINDS[index];
+        let Some(seen) = self.clients[client].seen.get(&(index, key.clone())).cloned() else {
+            return self.get(client, index, key).await;
+        };
+        let mut wanted = seen.clone();
+        set_count(kind, &mut wanted, count_of(kind, &seen) + 1);
+        match self.any_labels() {
+            Some(labels) => wanted["metadata"]["labels"] = labels,
+            None => drop(metadata(&mut wanted).remove("labels")),
+        }
+        if kind.status {
+            wanted["status"] = json!({"not": "here"});
+        }
+        let Reply { code, body } = self.send(client, Method::PUT, &path(kind, &key), &wanted).await;
+        let Some(current) = self.history.current(index, &key).cloned() else {
+            return assert_eq!(code, 404, "{body}");
+        };
+        if current["metadata"]["resourceVersion"] != seen["metadata"]["resourceVersion"] {
+            return assert_eq!((code, &body["reason"]), (409, &json!("Conflict")));
+        }
+        assert_eq!((code, &current), (200, &seen), "{body}");
+        restore_status(kind, &current, &mut wanted);
+        self.changed(client, index, &key, wanted, &body);
+        let count = self.history.current(index, &key).map(|now| count_of(kind, now));
+        assert_eq!(count, Some(count_of(kind, &current) + 1));
+    }
+
+    /// A PUT that does not say what it was made from.
+    async fn overwrite(&mut self, client: usize, index: usize, key: Key) {
+        let kind = &KINDS[index];
+        let mut wanted = json!({"apiVersion": kind.api_version, "kind": kind.kind,
+            "metadata": {"name": key.1}});
+        set_count(kind, &mut wanted, self.rng.i64(..3));
+        if let Some(labels) = self.any_labels() {
+            wanted["metadata"]["labels"] = labels;
+        }
+        let Reply { code, body } = self.send(client, Method::PUT, &path(kind, &key), &wanted).await;
+        let Some(current) = self.history.current(index, &key).cloned() else {
+            return assert_eq!(code, 404, "{body}");
+        };
+        if kind.needs_version {
+            return assert_eq!((code, &body["reason"]), (422, &json!("Invalid")));
+        }
+        assert_eq!(code, 200, "{body}");
+        restore_status(kind, &current, &mut wanted);
+        let servers = [
+            "namespace",
+            "uid",
+            "creationTimestamp",
+            "generation",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+        ];
+        for name in servers.into_iter().filter(|name| current["metadata"].get(name).is_some()) {
+            wanted["metadata"][name] = current["metadata"][name].clone();
+        }
+        self.changed(client, index, &key, wanted, &body);
+    }
+
+    async fn patch(&mut self, client: usize, index: usize, key: Key) {
+        let kind = &KINDS[index];
+        let labels = self.any_labels().unwrap_or(Value::Null);
+        let count = self.rng.i64(..1000);
+        let mut wanted = self.history.current(index, &key).cloned();
+        let body = if self.rng.bool() {
+            let mut patch = json!({"metadata": {"labels": labels}});
+            set_count(kind, &mut patch, count);
+            if let Some(wanted) = &mut wanted {
+                // A merge leaves those that it does not name.
+                let n = wanted["metadata"]["labels"]["n"].clone();
+                metadata(wanted).insert("labels".to_owned(), labels.clone());
+                if !labels.is_null() && labels.get("n").is_none() {
+                    wanted["metadata"]["labels"]["n"] = n;
+                }
+                set_count(kind, wanted, count);
+            }
+            patch
+        } else {
+            let tested = self.rng.i64(..4);
+            let mut number = json!({});
+            set_count(kind, &mut number, tested);
+            let at = format!("/{}/count", kind.section);
+            if let Some(state) = &mut wanted {
+                match count_of(kind, state) == tested {
+                    true => metadata(state).insert("labels".to_owned(), json!({"color": "red"})),
+                    false => None,
+                };
+            }
+            json!([
+                {"op": "test", "path": at, "value": number[kind.section]["count"]},
+                {"op": "add", "path": "/metadata/labels", "value": {"color": "red"}},
+            ])
+        };
+        let tested = body.get(0).map(|test| test["value"].clone());
+        let reply = self.send(client, Method::PATCH, &path(kind, &key), &body).await;
+        let Some(wanted) = wanted else { return assert_eq!(reply.code, 404, "{}", reply.body) };
+        if tested.is_some_and(|tested| tested != wanted[kind.section]["count"]) {
+            return assert_eq!(reply.code, 422, "{}", reply.body);
+        }
+        assert_eq!(reply.code, 200, "{}", reply.body);
+        self.changed(client, index, &key, wanted, &reply.body);
+    }
+
+    async fn set_status(&mut self, client: usize, index: usize, key: Key) {
+        let kind = &KINDS[index];
+        let uri = format!("{}/status", path(kind, &key));
+        let Some(mut wanted) = self.history.current(index, &key).cloned() else { return };
+        let status = json!({"ready": self.rng.u8(..3)});
+        let mut body = wanted.clone();
+        body["status"] = status.clone();
+        set_count(kind, &mut body, 77);
+        body["metadata"]["labels"] = json!({"color": "not through here"});
+        let reply = self.send(client, Method::PUT, &uri, &body).await;
+        if !kind.status {
+            return assert_eq!(reply.code, 404);
+        }
+        assert_eq!(reply.code, 200, "{}", reply.body);
+        wanted["status"] = status;
+        self.changed(client, index, &key, wanted, &reply.body);
+    }
+
+    async fn change_finalizers(&mut self, client: usize, index: usize, key: Key) {
+        let kind = &KINDS[index];
+        let Some(mut wanted) = self.history.current(index, &key).cloned() else { return };
+        let mut new = finalizers(&wanted);
+        let adds = self.rng.u8(..3) == 0;
+        match adds {
+            true => new.push("x/three".to_owned()),
+            false => drop(new.pop()),
+        }
+        new.dedup();
+        let added = new.len() > finalizers(&wanted).len();
+        let list = if new.is_empty() { Value::Null } else { json!(new) };
+        let body = json!({"metadata": {"finalizers": list}});
+        let reply = self.send(client, Method::PATCH, &path(kind, &key), &body).await;
+        if added && is_going(&wanted) {
+            return assert_eq!((reply.code, &reply.body["reason"]), (422, &json!("Invalid")));
+        }
+        assert_eq!(reply.code, 200, "{}", reply.body);
+        metadata(&mut wanted).insert("finalizers".to_owned(), list);
+        self.changed(client, index, &key, wanted, &reply.body);
+    }
+
+    async fn delete(&mut self, client: usize, index: usize, key: Key) {
+        let kind = &KINDS[index];
+        let seen = self.clients[client].seen.get(&(index, key.clone())).cloned();
+        let precondition = seen.filter(|_| self.rng.u8(..4) == 0);
+        let body = precondition.as_ref().map_or(Value::Null, |seen| {
+            json!({"preconditions": {"uid": seen["metadata"]["uid"],
+                "resourceVersion": seen["metadata"]["resourceVersion"]}})
+        });
+        let reply = self.send(client, Method::DELETE, &path(kind, &key), &body).await;
+        let Some(current) = self.history.current(index, &key).cloned() else {
+            return assert_eq!(reply.code, 404, "{}", reply.body);
+        };
+        if precondition.is_some_and(|seen| seen != current) {
+            return assert_eq!(reply.code, 409, "{}", reply.body);
+        }
+        assert_eq!(reply.code, 200, "{}", reply.body);
+        match self.marked(index, &key, &reply.body["metadata"]["deletionTimestamp"]) {
+            None => assert_eq!(reply.body["details"]["uid"], current["metadata"]["uid"]),
+            Some(state) => assert_eq!(reply.body, state),
+        }
+    }
+
+    /// What a delete does in the model. None if the object has gone, or else what it is now.
+    fn marked(&mut self, index: usize, key: &Key, at: &Value) -> Option<Value> {
+        let mut state = self.history.current(index, key).expect("it is there").clone();
+        if finalizers(&state).is_empty() {
+            self.history.push(index, key, None);
+            return None;
+        }
+        if is_going(&state) {
+            return Some(state);
+        }
+        state["metadata"]["deletionTimestamp"] = at.clone();
+        state["metadata"]["deletionGracePeriodSeconds"] = 0.into();
+        if KINDS[index].generation {
+            let generation = state["metadata"]["generation"].as_i64().expect("it has one") + 1;
+            state["metadata"]["generation"] = generation.into();
+        }
+        let version = self.history.revision + 1;
+        state["metadata"]["resourceVersion"] = version.to_string().into();
+        self.history.push(index, key, Some(state.clone()));
+        Some(state)
+    }
+
+    async fn delete_collection(&mut self, client: usize, selection: &Selection) {
+        let reply = self.send(client, Method::DELETE, &selection.uri(), &Value::Null).await;
+        assert_eq!(reply.code, 200, "{}", reply.body);
+        let state = self.history.at(selection, self.history.revision);
+        let keys: Vec<Key> = state.into_keys().cloned().collect();
+        let listed = reply.body["items"].as_array().expect("it is a list").len();
+        assert_eq!(listed, keys.len());
+        for key in keys {
+            // The time is the same as in any other answer at this moment: take the store's word.
+            let (kind, table) = (selection.kind, table(&KINDS[selection.kind]));
+            let now = self.server.get(&table, &key.0, &key.1).unwrap_or_default();
+            self.marked(kind, &key, &now["metadata"]["deletionTimestamp"]);
+        }
+    }
+}
+
+/// The name under which `ApiServer::get` knows a resource.
+fn table(kind: &Kind) -> String {
+    match kind.api_version.split_once('/') {
+        Some((group, _)) => format!("{}.{group}", kind.plural),
+        None => kind.plural.to_owned(),
+    }
+}
+
+fn metadata(object: &mut Value) -> &mut Map<String, Value> {
+    object["metadata"].as_object_mut().expect("it is one")
+}
+
+fn is_going(object: &Value) -> bool {
+    object["metadata"].get("deletionTimestamp").is_some()
+}
+
+fn finalizers(object: &Value) -> Vec<String> {
+    let finalizers = object["metadata"]["finalizers"].as_array();
+    let texts = finalizers.into_iter().flatten().filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
+}
+
+/// A client that says nothing says it with nulls, too.
+fn tidy(object: &mut Value) {
+    metadata(object).retain(|_, value| !value.is_null());
+    if let Some(labels) = object["metadata"]["labels"].as_object_mut() {
+        labels.retain(|_, value| !value.is_null());
+    }
+    if object["metadata"]["labels"] == json!({}) || object["metadata"]["labels"].is_null() {
+        metadata(object).remove("labels");
+    }
+}
+
+/// A PUT of the object leaves its status alone.
+fn restore_status(kind: &Kind, current: &Value, wanted: &mut Value) {
+    if !kind.status {
+        return;
+    }
+    let object = wanted.as_object_mut().expect("it is one");
+    match current.get("status") {
+        Some(status) => drop(object.insert("status".to_owned(), status.clone())),
+        None => drop(object.remove("status")),
+    }
+}
