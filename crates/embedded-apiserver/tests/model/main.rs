@@ -17,6 +17,7 @@
 //! the same with real concurrency, where a watcher from the start is the order that others must share.
 
 mod history;
+mod objects;
 mod reads;
 mod run;
 mod threads;

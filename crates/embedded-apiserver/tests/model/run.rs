@@ -90,7 +90,8 @@ impl Run {
 
     pub(crate) async fn step(&mut self) {
         match self.rng.u32(..1000) {
-            0..480 => self.write().await,
+            0 => self.burst().await,
+            1..480 => self.write().await,
             480..600 => self.list().await,
             600..680 => self.next_page().await,
             680..740 if self.watchers.len() < WATCHES_MAX => self.open_watch().await,

@@ -36,6 +36,8 @@ pub(crate) struct Watcher {
     low: u64,
     /// It had read no further than this when it was last asked.
     high: u64,
+    /// There was nothing left when it was last asked.
+    drained: bool,
     bookmarks: bool,
     last_bookmark: Instant,
     /// When it ends by itself: not before the first, and not after the second.
@@ -135,6 +137,7 @@ impl Run {
             initial_version: revision,
             low,
             high: low,
+            drained: false,
             bookmarks,
             last_bookmark: Instant::now(),
             deadline,
@@ -164,7 +167,7 @@ impl Watcher {
 
     /// Takes what there is, at most so much of it. Whether the watch goes on.
     pub(crate) fn read(&mut self, run: &mut Run, most: usize) -> bool {
-        let had_read_all = self.low == self.high && self.initial.is_empty() && !self.expired;
+        let drained = std::mem::replace(&mut self.drained, false);
         for taken in 0..most {
             let given = self.watching.next_now();
             run.note(|| format!("{} gives {given:?}", self.name));
@@ -176,7 +179,7 @@ impl Watcher {
                 }
                 Given::Event(event) => {
                     assert_eq!((self.fate, self.expired), (Fate::Runs, false), "{event}");
-                    let lagged = had_read_all && taken == 0 && self.lag(run, self.high);
+                    let lagged = drained && taken == 0 && self.lag(run, self.high);
                     assert!(!lagged, "{}: it should have been cut off", self.name);
                     match event["type"] == "BOOKMARK" {
                         true => self.check_bookmark(run, &event["object"]),
@@ -269,5 +272,6 @@ impl Watcher {
         self.initial_end = Marked::No;
         self.low = self.low.max(run.history.revision);
         self.high = self.low;
+        self.drained = true;
     }
 }

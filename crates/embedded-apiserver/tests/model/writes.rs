@@ -1,9 +1,10 @@
 //! Writes: what the model says they do, and whether they did.
 
 use http::Method;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::history::{KINDS, Key, Kind, Selection, collection, count_of, path, set_count};
+use super::history::{KINDS, Key, Selection, collection, count_of, path, set_count};
+use super::objects::{finalizers, is_going, metadata, restore_status, table, tidy};
 use super::run::{NAMESPACES, Run};
 use super::wire::Reply;
 
@@ -30,6 +31,18 @@ impl Run {
                 let namespace = NAMESPACES.into_iter().find(|n| *n == key.0);
                 self.delete_collection(client, &Selection { namespace, ..selection }).await;
             }
+        }
+    }
+
+    /// More changes than a watch takes from the store at once.
+    pub(crate) async fn burst(&mut self) {
+        let (client, key) = (self.any_client(), ("default".to_owned(), "a".to_owned()));
+        if self.history.current(0, &key).is_none() {
+            self.create(client, 0, key.clone()).await;
+        }
+        self.get(client, 0, key.clone()).await;
+        for _ in 0..self.rng.usize(250..350) {
+            self.count_up(client, 0, key.clone()).await;
         }
     }
 
@@ -346,50 +359,5 @@ impl Run {
             let now = self.server.get(&table, &key.0, &key.1).unwrap_or_default();
             self.marked(kind, &key, &now["metadata"]["deletionTimestamp"]);
         }
-    }
-}
-
-/// The name under which `ApiServer::get` knows a resource.
-fn table(kind: &Kind) -> String {
-    match kind.api_version.split_once('/') {
-        Some((group, _)) => format!("{}.{group}", kind.plural),
-        None => kind.plural.to_owned(),
-    }
-}
-
-fn metadata(object: &mut Value) -> &mut Map<String, Value> {
-    object["metadata"].as_object_mut().expect("it is one")
-}
-
-fn is_going(object: &Value) -> bool {
-    object["metadata"].get("deletionTimestamp").is_some()
-}
-
-fn finalizers(object: &Value) -> Vec<String> {
-    let finalizers = object["metadata"]["finalizers"].as_array();
-    let texts = finalizers.into_iter().flatten().filter_map(Value::as_str);
-    texts.map(str::to_owned).collect()
-}
-
-/// A client that says nothing says it with nulls, too.
-fn tidy(object: &mut Value) {
-    metadata(object).retain(|_, value| !value.is_null());
-    if let Some(labels) = object["metadata"]["labels"].as_object_mut() {
-        labels.retain(|_, value| !value.is_null());
-    }
-    if object["metadata"]["labels"] == json!({}) || object["metadata"]["labels"].is_null() {
-        metadata(object).remove("labels");
-    }
-}
-
-/// A PUT of the object leaves its status alone.
-fn restore_status(kind: &Kind, current: &Value, wanted: &mut Value) {
-    if !kind.status {
-        return;
-    }
-    let object = wanted.as_object_mut().expect("it is one");
-    match current.get("status") {
-        Some(status) => drop(object.insert("status".to_owned(), status.clone())),
-        None => drop(object.remove("status")),
     }
 }
