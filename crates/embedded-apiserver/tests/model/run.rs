@@ -69,6 +69,7 @@ impl Run {
             .watch_lag_max(lag_max)
             .build();
         let history = History { revision: server.store().revision(), ..History::default() };
+        let times = vec![(Instant::now(), history.revision)];
         let clients = (0..CLIENTS)
             .map(|n| Client { wire: Wire::new(&server, &format!("c{n}")), seen: BTreeMap::new() })
             .collect();
@@ -83,7 +84,7 @@ impl Run {
             snapshot: None,
             window: window.filter(|_| bytes == usize::MAX),
             lag_max,
-            times: Vec::new(),
+            times,
             trace: Vec::new(),
         }
     }
