@@ -9,7 +9,7 @@ use wire::{Given, Wire, version_of};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-fn map(name: &str, metadata: Value) -> Value {
+fn map(name: &str, metadata: &Value) -> Value {
     let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
     object["metadata"]["name"] = name.into();
     object
@@ -25,7 +25,7 @@ async fn ok(wire: &Wire, method: Method, uri: &str, body: Value) -> Value {
 async fn the_last_finalizer_shows_the_state_before_it_went() {
     let server = ApiServer::start();
     let wire = Wire::new(&server, "u");
-    let made = map("a", json!({"finalizers": ["x/y"], "labels": {"in": "1"}}));
+    let made = map("a", &json!({"finalizers": ["x/y"], "labels": {"in": "1"}}));
     let made = ok(&wire, Method::POST, MAPS, made).await;
     let from = version_of(&made);
     let everything = format!("{MAPS}?watch=1&resourceVersion={from}");
@@ -59,7 +59,7 @@ async fn a_namespace_stays_while_something_is_in_it_or_holds_it() {
         "metadata": {"name": "n", "finalizers": ["x/y"]}});
     ok(&wire, Method::POST, "/api/v1/namespaces", namespace).await;
     let maps = "/api/v1/namespaces/n/configmaps";
-    ok(&wire, Method::POST, maps, map("a", json!({}))).await;
+    ok(&wire, Method::POST, maps, map("a", &json!({}))).await;
     let one = "/api/v1/namespaces/n";
     ok(&wire, Method::DELETE, one, Value::Null).await;
 
@@ -79,7 +79,7 @@ async fn a_namespace_that_is_updated_goes_with_its_last_object() {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
     ok(&wire, Method::POST, "/api/v1/namespaces", namespace).await;
     let maps = "/api/v1/namespaces/n/configmaps";
-    ok(&wire, Method::POST, maps, map("a", json!({}))).await;
+    ok(&wire, Method::POST, maps, map("a", &json!({}))).await;
     let one = "/api/v1/namespaces/n";
     ok(&wire, Method::DELETE, one, Value::Null).await;
     ok(&wire, Method::PATCH, one, json!({"metadata": {"labels": {"l": "1"}}})).await;

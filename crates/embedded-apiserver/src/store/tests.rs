@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::EventType::{Added, Deleted, Modified};
 use super::*;
 use crate::kinds::{Registry, Resource};
 
@@ -132,7 +133,6 @@ fn the_history_of_a_key_has_its_deletions() {
     scene.put("a", "x", "2");
     let history = scene.store.history(&scene.table, &Key::new("a", "x"));
     let types: Vec<_> = history.iter().map(|state| (state.event_type(), state.version())).collect();
-    use EventType::{Added, Deleted};
     assert_eq!(types, [(Added, 2), (Deleted, 4), (Added, 5)]);
     assert_eq!(shown(&history[1]), "a/x=1", "a deletion shows the last state");
     assert_eq!(parsed(&history[1].object())["metadata"]["resourceVersion"], "4");
@@ -185,11 +185,10 @@ fn events_carry_what_they_replaced() {
         .events
         .iter()
         .map(|event| {
-            let previous = event.previous.as_deref().map(|previous| previous.version());
+            let previous = event.previous.as_deref().map(Revision::version);
             (event.revision.event_type(), previous)
         })
         .collect();
-    use EventType::{Added, Deleted, Modified};
     let expected =
         [(Added, None), (Modified, Some(start)), (Deleted, Some(start + 1)), (Added, None)];
     assert_eq!(seen, expected);

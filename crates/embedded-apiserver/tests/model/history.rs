@@ -9,11 +9,12 @@ pub(crate) type Key = (String, String);
 
 /// A resource as the model knows it.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // independent facts, not a state
 pub(crate) struct Kind {
     pub(crate) api: &'static str,
     pub(crate) plural: &'static str,
     pub(crate) api_version: &'static str,
-    pub(crate) kind: &'static str,
+    pub(crate) name: &'static str,
     pub(crate) namespaced: bool,
     pub(crate) status: bool,
     pub(crate) generation: bool,
@@ -27,7 +28,7 @@ pub(crate) static KINDS: [Kind; 4] = [
         api: "/api/v1",
         plural: "configmaps",
         api_version: "v1",
-        kind: "ConfigMap",
+        name: "ConfigMap",
         namespaced: true,
         status: false,
         generation: false,
@@ -38,7 +39,7 @@ pub(crate) static KINDS: [Kind; 4] = [
         api: "/apis/apps/v1",
         plural: "deployments",
         api_version: "apps/v1",
-        kind: "Deployment",
+        name: "Deployment",
         namespaced: true,
         status: true,
         generation: true,
@@ -49,7 +50,7 @@ pub(crate) static KINDS: [Kind; 4] = [
         api: "/api/v1",
         plural: "nodes",
         api_version: "v1",
-        kind: "Node",
+        name: "Node",
         namespaced: false,
         status: true,
         generation: false,
@@ -60,7 +61,7 @@ pub(crate) static KINDS: [Kind; 4] = [
         api: "/apis/coordination.k8s.io/v1",
         plural: "leases",
         api_version: "coordination.k8s.io/v1",
-        kind: "Lease",
+        name: "Lease",
         namespaced: true,
         status: false,
         generation: false,

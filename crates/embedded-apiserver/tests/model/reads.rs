@@ -84,11 +84,11 @@ impl Run {
         }
         let version = past.unwrap_or(self.history.revision);
         self.check_page(selection, &reply, version, None, limit);
-        self.go_on(selection, reply, Some(version), limit);
+        self.go_on(selection, &reply, Some(version), limit);
     }
 
     /// Keeps a list that has more pages for later.
-    fn go_on(&mut self, selection: &Selection, page: Reply, version: Option<u64>, limit: usize) {
+    fn go_on(&mut self, selection: &Selection, page: &Reply, version: Option<u64>, limit: usize) {
         let Some(token) = page.body["metadata"]["continue"].as_str() else { return };
         let last = page.body["items"].as_array().and_then(|items| items.last());
         let text = |name: &str| {
@@ -115,7 +115,7 @@ impl Run {
         }
         let version = version.unwrap_or(self.history.revision);
         self.check_page(&selection, &reply, version, Some(&last), limit);
-        self.go_on(&selection, reply, Some(version), limit);
+        self.go_on(&selection, &reply, Some(version), limit);
     }
 
     async fn ask(&mut self, uri: &str) -> Reply {

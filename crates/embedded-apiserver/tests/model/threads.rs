@@ -224,7 +224,7 @@ impl Scene {
             }
             if seen.code == 404 {
                 let metadata = json!({"name": key.1, "labels": {"color": color}});
-                let mut body = json!({"apiVersion": kind.api_version, "kind": kind.kind,
+                let mut body = json!({"apiVersion": kind.api_version, "kind": kind.name,
                     "metadata": metadata});
                 set_count(kind, &mut body, 0);
                 let collection = super::history::collection(kind, Some(&key.0));

@@ -59,11 +59,12 @@ enum Start {
     Now,
 }
 
+const NOT_OLDER: &str = "&resourceVersionMatch=NotOlderThan";
+
 impl Run {
     pub(crate) async fn open_watch(&mut self) {
         let selection = self.any_selection();
         let bookmarks = self.rng.bool();
-        const NOT_OLDER: &str = "&resourceVersionMatch=NotOlderThan";
         let version = self.any_version();
         let (start, how) = match self.rng.u8(..10) {
             0 => (Start::State(""), String::new()),
@@ -86,10 +87,9 @@ impl Run {
             _ => (Start::After(version), format!("&resourceVersion={version}")),
         };
         let timeout = self.rng.bool().then(|| self.rng.u64(1..200));
-        let mut uri = format!("{}&watch=1{how}&allowWatchBookmarks={bookmarks}", selection.uri());
-        if let Some(seconds) = timeout {
-            uri.push_str(&format!("&timeoutSeconds={seconds}"));
-        }
+        let seconds = timeout.map_or_else(String::new, |seconds| seconds.to_string());
+        let how = format!("{how}&allowWatchBookmarks={bookmarks}&timeoutSeconds={seconds}");
+        let uri = format!("{}&watch=1{how}", selection.uri());
         let client = self.any_client();
         self.note(|| format!("{client} GET {uri}"));
         let watching = self.clients[client].wire.watch(&uri).await;
@@ -181,9 +181,10 @@ impl Watcher {
                     assert_eq!((self.fate, self.expired), (Fate::Runs, false), "{event}");
                     let lagged = drained && taken == 0 && self.lag(run, self.high);
                     assert!(!lagged, "{}: it should have been cut off", self.name);
-                    match event["type"] == "BOOKMARK" {
-                        true => self.check_bookmark(run, &event["object"]),
-                        false => self.check_event(run, &event),
+                    if event["type"] == "BOOKMARK" {
+                        self.check_bookmark(run, &event["object"]);
+                    } else {
+                        self.check_event(run, &event);
                     }
                 }
                 Given::Nothing => {

@@ -23,7 +23,8 @@ impl Run {
             22..32 => self.get(client, kind, key).await,
             32..55 => self.count_up(client, kind, key).await,
             55..62 => self.overwrite(client, kind, key).await,
-            62..74 => self.patch(client, kind, key).await,
+            62..68 => self.merge_patch(client, kind, key).await,
+            68..74 => self.json_patch(client, kind, key).await,
             74..80 => self.set_status(client, kind, key).await,
             80..94 => self.delete(client, kind, key).await,
             94..98 => self.change_finalizers(client, kind, key).await,
@@ -54,7 +55,7 @@ impl Run {
 
     async fn create(&mut self, client: usize, index: usize, mut key: Key) {
         let kind = &KINDS[index];
-        let mut body = json!({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}});
+        let mut body = json!({"apiVersion": kind.api_version, "kind": kind.name, "metadata": {}});
         set_count(kind, &mut body, 0);
         let generated = self.rng.u8(..10) == 0;
         if generated {
@@ -84,7 +85,7 @@ impl Run {
         }
         assert_eq!(code, 201, "{made}");
         if generated {
-            key.1 = made["metadata"]["name"].as_str().expect("it has a name").to_owned();
+            made["metadata"]["name"].as_str().expect("it has a name").clone_into(&mut key.1);
             assert!(key.1.starts_with("b-") && key.1.len() == 7, "{}", key.1);
             assert_eq!(self.history.current(index, &key), None);
         }
@@ -189,7 +190,7 @@ impl Run {
     /// A PUT that does not say what it was made from.
     async fn overwrite(&mut self, client: usize, index: usize, key: Key) {
         let kind = &KINDS[index];
-        let mut wanted = json!({"apiVersion": kind.api_version, "kind": kind.kind,
+        let mut wanted = json!({"apiVersion": kind.api_version, "kind": kind.name,
             "metadata": {"name": key.1}});
         set_count(kind, &mut wanted, self.rng.i64(..3));
         if let Some(labels) = self.any_labels() {
@@ -218,47 +219,43 @@ impl Run {
         self.changed(client, index, &key, wanted, &body);
     }
 
-    async fn patch(&mut self, client: usize, index: usize, key: Key) {
+    async fn merge_patch(&mut self, client: usize, index: usize, key: Key) {
         let kind = &KINDS[index];
         let labels = self.any_labels().unwrap_or(Value::Null);
         let count = self.rng.i64(..1000);
-        let mut wanted = self.history.current(index, &key).cloned();
-        let body = if self.rng.bool() {
-            let mut patch = json!({"metadata": {"labels": labels}});
-            set_count(kind, &mut patch, count);
-            if let Some(wanted) = &mut wanted {
-                // A merge leaves those that it does not name.
-                let n = wanted["metadata"]["labels"]["n"].clone();
-                metadata(wanted).insert("labels".to_owned(), labels.clone());
-                if !labels.is_null() && labels.get("n").is_none() {
-                    wanted["metadata"]["labels"]["n"] = n;
-                }
-                set_count(kind, wanted, count);
-            }
-            patch
-        } else {
-            let tested = self.rng.i64(..4);
-            let mut number = json!({});
-            set_count(kind, &mut number, tested);
-            let at = format!("/{}/count", kind.section);
-            if let Some(state) = &mut wanted {
-                match count_of(kind, state) == tested {
-                    true => metadata(state).insert("labels".to_owned(), json!({"color": "red"})),
-                    false => None,
-                };
-            }
-            json!([
-                {"op": "test", "path": at, "value": number[kind.section]["count"]},
-                {"op": "add", "path": "/metadata/labels", "value": {"color": "red"}},
-            ])
+        let mut patch = json!({"metadata": {"labels": labels}});
+        set_count(kind, &mut patch, count);
+        let reply = self.send(client, Method::PATCH, &path(kind, &key), &patch).await;
+        let Some(mut wanted) = self.history.current(index, &key).cloned() else {
+            return assert_eq!(reply.code, 404, "{}", reply.body);
         };
-        let tested = body.get(0).map(|test| test["value"].clone());
-        let reply = self.send(client, Method::PATCH, &path(kind, &key), &body).await;
-        let Some(wanted) = wanted else { return assert_eq!(reply.code, 404, "{}", reply.body) };
-        if tested.is_some_and(|tested| tested != wanted[kind.section]["count"]) {
+        assert_eq!(reply.code, 200, "{}", reply.body);
+        metadata(&mut wanted).insert("labels".to_owned(), labels);
+        set_count(kind, &mut wanted, count);
+        self.changed(client, index, &key, wanted, &reply.body);
+    }
+
+    /// A patch on a condition.
+    async fn json_patch(&mut self, client: usize, index: usize, key: Key) {
+        let kind = &KINDS[index];
+        let labels = json!({"color": "red"});
+        let tested = self.rng.i64(..4);
+        let mut number = json!({});
+        set_count(kind, &mut number, tested);
+        let at = format!("/{}/count", kind.section);
+        let patch = json!([
+            {"op": "test", "path": at, "value": number[kind.section]["count"]},
+            {"op": "add", "path": "/metadata/labels", "value": labels},
+        ]);
+        let reply = self.send(client, Method::PATCH, &path(kind, &key), &patch).await;
+        let Some(mut wanted) = self.history.current(index, &key).cloned() else {
+            return assert_eq!(reply.code, 404, "{}", reply.body);
+        };
+        if count_of(kind, &wanted) != tested {
             return assert_eq!(reply.code, 422, "{}", reply.body);
         }
         assert_eq!(reply.code, 200, "{}", reply.body);
+        metadata(&mut wanted).insert("labels".to_owned(), labels);
         self.changed(client, index, &key, wanted, &reply.body);
     }
 
@@ -285,9 +282,10 @@ impl Run {
         let Some(mut wanted) = self.history.current(index, &key).cloned() else { return };
         let mut new = finalizers(&wanted);
         let adds = self.rng.u8(..3) == 0;
-        match adds {
-            true => new.push("x/three".to_owned()),
-            false => drop(new.pop()),
+        if adds {
+            new.push("x/three".to_owned());
+        } else {
+            new.pop();
         }
         new.dedup();
         let added = new.len() > finalizers(&wanted).len();

@@ -140,7 +140,7 @@ fn garbage_path(rng: &mut Rng) -> String {
     if one_in(rng, 20) {
         return format!("/api/v1/pods/{}", "x".repeat(rng.usize(..70_000)));
     }
-    (0..rng.usize(..9)).map(|_| format!("/{}", pick(rng, &segments))).collect()
+    (0..rng.usize(..9)).flat_map(|_| ["/", pick(rng, &segments)]).collect()
 }
 
 fn query(rng: &mut Rng) -> String {
@@ -277,7 +277,8 @@ fn body(
         }
         4 => bytes.truncate(rng.usize(..=bytes.len())),
         5 => {
-            bytes = format!(r#"{{"metadata":{{"name":"a"}},"x":{}}}"#, objects::number(rng)).into()
+            let number = objects::number(rng);
+            bytes = format!(r#"{{"metadata":{{"name":"a"}},"x":{number}}}"#).into();
         }
         6 if one_in(rng, 5) => {
             // The last two are too large: as an object, and as a request.

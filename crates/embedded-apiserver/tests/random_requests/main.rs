@@ -73,7 +73,7 @@ async fn one_seed(seed: u64) -> Vec<u16> {
         culprit.request = shown;
         let response = wire.raw(request).await.expect("nobody breaks the connection");
         codes.push(response.status().as_u16());
-        check(response).await;
+        check(response);
         let now = server.store().revision();
         assert!(now >= revision, "versions do not go back");
         revision = now;
@@ -86,7 +86,7 @@ async fn one_seed(seed: u64) -> Vec<u16> {
 }
 
 /// An answer is whole and in a form that clients read.
-async fn check(response: Response<embedded_apiserver::Body>) {
+fn check(response: Response<embedded_apiserver::Body>) {
     let code = response.status().as_u16();
     let content_type = response.headers().get("content-type").expect("it has a type").clone();
     let packed = response.headers().contains_key("content-encoding");
