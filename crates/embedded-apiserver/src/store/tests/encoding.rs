@@ -88,10 +88,10 @@ fn sameness_is_of_everything_but_the_version() {
 }
 
 #[test]
-fn a_preview_has_the_version_that_it_is_given() {
+fn a_preview_has_no_version() {
     let scene = Scene::new();
-    let preview = parsed(&scene.draft("a", "x", "1").preview("42"));
-    assert_eq!(preview["metadata"]["resourceVersion"], "42");
+    let preview = parsed(&scene.draft("a", "x", "1").preview());
+    assert_eq!(preview["metadata"].get("resourceVersion"), None);
     assert_eq!(preview["data"]["value"], "1");
 }
 
