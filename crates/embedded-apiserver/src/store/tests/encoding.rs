@@ -92,7 +92,13 @@ fn a_preview_has_no_version() {
     let scene = Scene::new();
     let preview = parsed(&scene.draft("a", "x", "1").preview());
     assert_eq!(preview["metadata"].get("resourceVersion"), None);
-    assert_eq!(preview["data"]["value"], "1");
+    assert_eq!(
+        (&preview["metadata"]["uid"], &preview["data"]["value"]),
+        (&json!("u"), &json!("1"))
+    );
+    let nothing = Draft::encode(&scene.resource, &serde_json::Map::new());
+    let expected = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}});
+    assert_eq!(parsed(&nothing.preview()), expected);
 }
 
 #[test]
