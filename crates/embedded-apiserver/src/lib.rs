@@ -80,40 +80,55 @@
 //! | protobuf, CBOR, YAML, websockets | 406 and 415 |
 //! | schemas | `/openapi` says just enough for kubectl to create objects; no `kubectl explain` |
 
-mod access;
-mod body;
+// How requests come in.
 #[cfg(feature = "client")]
 mod client;
-mod clock;
-mod connection;
-mod defaults;
+mod net;
+mod service;
+
+// The server, and what acts on it without a request.
 mod direct;
-mod discovery;
+mod pods;
+mod server;
+
+// What a request meets before it is carried out.
+mod access;
 mod faults;
 mod filter;
-mod gzip;
-mod health;
-mod kinds;
-mod lifecycle;
-pub mod limits;
-mod matcher;
-mod negotiate;
-mod net;
-mod object;
-mod openapi;
-mod pods;
-mod print;
-mod quote;
 mod record;
 mod request;
+
+// The verbs, and what they do to objects.
+mod defaults;
+mod lifecycle;
+mod object;
 mod rest;
-pub mod selector;
-mod server;
-mod service;
-mod status;
-mod store;
 mod validate;
+
+// What clients are shown.
+mod body;
+mod gzip;
+mod negotiate;
+mod print;
 mod view;
+
+// Which objects, and where they are kept.
+mod matcher;
+pub mod selector;
+mod store;
+
+// What is served.
+mod discovery;
+mod health;
+mod kinds;
+mod openapi;
+
+// The vocabulary.
+mod clock;
+mod connection;
+pub mod limits;
+mod quote;
+mod status;
 
 pub use access::{Access, Denial, DenialId};
 pub use body::Body;

@@ -54,7 +54,9 @@ pub(crate) fn decode(target: &Target, body: &[u8]) -> Result<Object, Status> {
     let unparsed = |error: &dyn std::fmt::Display| {
         unrecognized(format!("couldn't get version/kind; json parse error: {error}"))
     };
-    let value: Value = serde_json::from_slice(body).map_err(|error| {
+    // Checked once as a whole: the parser would check each text of it.
+    let text = std::str::from_utf8(body).map_err(|error| unparsed(&error))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| {
         if error.is_eof() { unparsed(&"unexpected end of JSON input") } else { unparsed(&error) }
     })?;
     let Value::Object(object) = value else {

@@ -58,6 +58,16 @@ pub(crate) enum Expected {
     Version(u64),
 }
 
+impl Expected {
+    fn check(self, found: Option<&Revision>) -> Result<(), Stale> {
+        match (self, found) {
+            (Self::Absent, None) => Ok(()),
+            (Self::Version(expected), Some(found)) if expected == found.version() => Ok(()),
+            _ => Err(Stale),
+        }
+    }
+}
+
 /// A write found something else than it expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stale;
@@ -200,11 +210,11 @@ impl Store {
         let mut state = self.state.write();
         let Some(table) = state.tables.get_mut(name) else { return };
         table.closed = true;
-        let keys: Vec<_> = table.live().map(|revision| Arc::clone(revision.key())).collect();
-        for key in keys {
+        let live: Vec<_> = table.live().cloned().collect();
+        for last in live {
             let version = state.revision + 1;
-            let deleted = state.tables.get_mut(name).and_then(|t| t.delete(&key, version));
-            if let Some((_, superseded)) = deleted {
+            let Some(table) = state.tables.get_mut(name) else { return };
+            if let Ok((_, superseded)) = table.delete(last.key(), last.version(), version) {
                 self.committed(&mut state, name, version, superseded);
             }
         }
@@ -321,8 +331,7 @@ impl Store {
         let mut state = self.state.write();
         let version = state.revision + 1;
         let entry = state.tables.get_mut(table).filter(|table| !table.closed).ok_or(Stale)?;
-        entry.expect(&draft.key, expected)?;
-        let (revision, superseded) = entry.put(draft, version);
+        let (revision, superseded) = entry.put(&draft, expected, version)?;
         self.committed(&mut state, table, version, superseded);
         Ok(revision)
     }
@@ -337,8 +346,7 @@ impl Store {
         let mut state = self.state.write();
         let version = state.revision + 1;
         let entry = state.tables.get_mut(table).ok_or(Stale)?;
-        entry.expect(key, Expected::Version(expected))?;
-        let (revision, superseded) = entry.delete(key, version).ok_or(Stale)?;
+        let (revision, superseded) = entry.delete(key, expected, version)?;
         self.committed(&mut state, table, version, superseded);
         Ok(revision)
     }

@@ -5,6 +5,7 @@
 //! parts: the object, its metadata, its resourceVersion. Lists, gets, watches and metadata-only
 //! readers all take slices of the same bytes.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -89,18 +90,36 @@ const VERSION_NAME: &[u8] = br#""resourceVersion":""#;
 /// An object that is ready to be stored but for its resourceVersion, which the store assigns.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    pub(crate) key: Key,
+    pub(crate) key: Arc<Key>,
     json: Vec<u8>,
     layout: Layout,
     labels: Labels,
     fields: Arc<[Box<str>]>,
 }
 
+thread_local! {
+    /// The buffer of the last draft on this thread, for the next one: what is kept for long is
+    /// allocated by [`Draft::seal`], to the byte.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A larger buffer is not kept: nearly all objects are smaller.
+const SCRATCH_BYTES_MAX: usize = 64 * 1024;
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if self.json.capacity() <= SCRATCH_BYTES_MAX {
+            SCRATCH.set(std::mem::take(&mut self.json));
+        }
+    }
+}
+
 impl Draft {
     /// Encodes an object of `resource`. Its metadata is an object (`validate::shape` saw to it); its
     /// apiVersion and kind are the resource's, whatever it says.
     pub(crate) fn encode(resource: &Resource, object: &Map<String, Value>) -> Self {
-        let mut json = Vec::with_capacity(4096);
+        let mut json = SCRATCH.take();
+        json.clear();
         json.extend_from_slice(&resource.head());
         let head = json.len() as u32;
         json.extend_from_slice(METADATA_NAME);
@@ -124,7 +143,7 @@ impl Draft {
         json.push(b'}');
         let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
         Self {
-            key: Key::new(text("namespace"), text("name")),
+            key: Arc::new(Key::new(text("namespace"), text("name"))),
             layout: Layout { head, metadata_end, version_at },
             labels: labels_of(metadata),
             fields: resource
@@ -167,9 +186,10 @@ impl Draft {
     }
 
     /// Gives the draft its version.
-    pub(crate) fn seal(self, key: Arc<Key>, event_type: EventType, version: u64) -> Revision {
+    pub(crate) fn seal(&self, key: Arc<Key>, event_type: EventType, version: u64) -> Revision {
         let (line, digits) = event_line(&self.json, self.hole(), event_type, version);
-        let Self { layout, labels, fields, .. } = self;
+        let layout = self.layout;
+        let (labels, fields) = (Arc::clone(&self.labels), Arc::clone(&self.fields));
         Revision { version, event_type, key, line, digits, layout, labels, fields }
     }
 }

@@ -1,5 +1,6 @@
 //! The objects of one resource: every key with its states, and the order of events.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -92,7 +93,7 @@ impl Table {
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<&Arc<Revision>> {
-        self.history(key).last().filter(|revision| !revision.is_deleted())
+        live(self.history(key))
     }
 
     pub(super) fn history(&self, key: &Key) -> &[Arc<Revision>] {
@@ -100,7 +101,7 @@ impl Table {
     }
 
     pub(super) fn live(&self) -> impl Iterator<Item = &Arc<Revision>> {
-        self.keys.values().filter_map(|states| states.last()).filter(|last| !last.is_deleted())
+        self.keys.values().filter_map(|states| live(states))
     }
 
     pub(super) fn count(&self, namespace: Option<&str>) -> usize {
@@ -110,51 +111,65 @@ impl Table {
         }
     }
 
-    pub(super) fn expect(&self, key: &Key, expected: Expected) -> Result<(), Stale> {
-        let found = self.get(key).map(|revision| revision.version());
-        match (expected, found) {
-            (Expected::Absent, None) => Ok(()),
-            (Expected::Version(expected), Some(found)) if expected == found => Ok(()),
-            _ => Err(Stale),
-        }
-    }
-
     /// The new state, and the bytes of the one that it supersedes.
-    pub(super) fn put(&mut self, draft: Draft, version: u64) -> (Arc<Revision>, usize) {
-        let previous = self.get(&draft.key).cloned();
-        let known = self.keys.get_key_value(&draft.key).map(|(key, _)| Arc::clone(key));
-        let key = known.unwrap_or_else(|| Arc::new(draft.key.clone()));
-        let event_type = if previous.is_some() {
-            EventType::Modified
-        } else {
-            self.grow(&key);
-            EventType::Added
+    pub(super) fn put(
+        &mut self,
+        draft: &Draft,
+        expected: Expected,
+        version: u64,
+    ) -> Result<(Arc<Revision>, usize), Stale> {
+        let (revision, previous) = match self.keys.entry(Arc::clone(&draft.key)) {
+            Entry::Occupied(mut entry) => {
+                let previous = live(entry.get()).cloned();
+                expected.check(previous.as_deref())?;
+                let event_type = match previous {
+                    Some(_) => EventType::Modified,
+                    None => EventType::Added,
+                };
+                let revision = draft.seal(Arc::clone(entry.key()), event_type, version);
+                let revision = Arc::new(revision);
+                entry.get_mut().push(Arc::clone(&revision));
+                (revision, previous)
+            }
+            Entry::Vacant(entry) => {
+                expected.check(None)?;
+                let revision = draft.seal(Arc::clone(entry.key()), EventType::Added, version);
+                let revision = Arc::new(revision);
+                entry.insert(vec![Arc::clone(&revision)]);
+                (revision, None)
+            }
         };
-        let revision = Arc::new(draft.seal(Arc::clone(&key), event_type, version));
+        if previous.is_none() {
+            self.grow(&draft.key);
+        }
         let superseded = previous.as_ref().map_or(0, |previous| previous.line().len());
-        self.push(key, Arc::clone(&revision), previous);
-        (revision, superseded)
+        self.log(Arc::clone(&revision), previous);
+        Ok((revision, superseded))
     }
 
-    /// The state at deletion, under its version, and the bytes of what became history; None if there
-    /// is no object.
-    pub(super) fn delete(&mut self, key: &Key, version: u64) -> Option<(Arc<Revision>, usize)> {
-        let previous = self.get(key).cloned()?;
-        let key = Arc::clone(previous.key());
+    /// The state at deletion, under its version, and the bytes of what became history.
+    pub(super) fn delete(
+        &mut self,
+        key: &Key,
+        expected: u64,
+        version: u64,
+    ) -> Result<(Arc<Revision>, usize), Stale> {
+        let states = self.keys.get_mut(key).ok_or(Stale)?;
+        let previous = live(states).cloned().ok_or(Stale)?;
+        Expected::Version(expected).check(Some(&previous))?;
         let revision = Arc::new(previous.at_version(EventType::Deleted, version));
-        self.shrink(&key);
+        states.push(Arc::clone(&revision));
+        self.shrink(key);
         let superseded = previous.line().len() + revision.line().len();
-        self.push(key, Arc::clone(&revision), Some(previous));
-        Some((revision, superseded))
+        self.log(Arc::clone(&revision), Some(previous));
+        Ok((revision, superseded))
     }
 
-    fn push(&mut self, key: Arc<Key>, revision: Arc<Revision>, previous: Option<Arc<Revision>>) {
+    fn log(&mut self, revision: Arc<Revision>, previous: Option<Arc<Revision>>) {
         debug_assert!(
             self.events.back().is_none_or(|last| last.revision.version() < revision.version()),
             "versions of events increase"
         );
-        // Most objects have one state: room for one, where a plain push would make it for four.
-        self.keys.entry(key).or_insert_with(|| Vec::with_capacity(1)).push(Arc::clone(&revision));
         self.events.push_back(Event { revision, previous });
     }
 
@@ -207,8 +222,7 @@ impl Table {
         request: &PageRequest<'_>,
     ) -> impl Iterator<Item = (&Arc<Key>, &Vec<Arc<Revision>>)> {
         let namespace_start = request.namespace.map(|namespace| Key::new(namespace, ""));
-        // Names of namespaces contain no NUL, so that this is the first key of any later namespace.
-        let end = request.namespace.map(|namespace| Key::new(format!("{namespace}\0"), ""));
+        let end = request.namespace.map(Key::after_namespace);
         let start = match (request.start, &namespace_start) {
             (Some(start), Some(first)) => Some(start.max(first)),
             (start, first) => start.or(first.as_ref()),
@@ -272,6 +286,11 @@ impl Table {
             self.keys.insert(Arc::clone(state.key()), vec![Arc::clone(state)]);
         }
     }
+}
+
+/// The newest state of a key, unless that is its deletion.
+fn live(states: &[Arc<Revision>]) -> Option<&Arc<Revision>> {
+    states.last().filter(|last| !last.is_deleted())
 }
 
 /// The state that was in force at a version.

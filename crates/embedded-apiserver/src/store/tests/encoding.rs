@@ -39,7 +39,7 @@ fn slices_are_the_parts_of_the_object() {
     for object in &objects {
         for version in [1, 9, 10, 99, 100, u64::MAX] {
             let draft = Draft::encode(&scene.resource, object.as_object().expect("it is one"));
-            let key = Arc::new(draft.key.clone());
+            let key = Arc::clone(&draft.key);
             let revision = draft.seal(key, EventType::Added, version);
             check(&revision, EventType::Added, version);
             let map = revision.to_map();
@@ -54,7 +54,7 @@ fn another_version_may_be_longer_or_shorter() {
     let scene = Scene::new();
     for (first, second) in [(99, 100), (100, 99), (9, 10_000), (7, 8), (10_000, 1)] {
         let draft = scene.draft("a", "x", "1");
-        let key = Arc::new(draft.key.clone());
+        let key = Arc::clone(&draft.key);
         let original = draft.seal(key, EventType::Modified, first);
         for event_type in [EventType::Deleted, EventType::Added] {
             let later = original.at_version(event_type, second);
@@ -74,7 +74,7 @@ fn sameness_is_of_everything_but_the_version() {
     let scene = Scene::new();
     let sealed = |value: &str, version| {
         let draft = scene.draft("a", "x", value);
-        let key = Arc::new(draft.key.clone());
+        let key = Arc::clone(&draft.key);
         draft.seal(key, EventType::Added, version)
     };
     for version in [5, 99, 12_345] {
