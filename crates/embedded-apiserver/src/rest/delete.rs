@@ -24,6 +24,7 @@ use crate::view::{ListMeta, View};
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct DeleteOptions {
+    kind: Option<String>,
     grace_period_seconds: Option<i64>,
     preconditions: Option<Preconditions>,
     propagation_policy: Option<String>,
@@ -128,6 +129,9 @@ impl DeleteOptions {
                     Status::bad_request(format!("the body is no DeleteOptions: {error}"))
                 })?,
         };
+        if let Some(kind) = options.kind.as_deref().filter(|kind| *kind != "DeleteOptions") {
+            return Err(Status::bad_request(format!("the body is a {kind:?}, no DeleteOptions")));
+        }
         options.grace_period_seconds = options.grace_period_seconds.or(query.grace_period);
         options.propagation_policy =
             options.propagation_policy.or_else(|| query.propagation_policy.clone());

@@ -50,7 +50,7 @@ impl Change {
         };
         match media_type {
             JSON_PATCH => {
-                let operations: Vec<Value> = serde_json::from_slice(body).map_err(undecodable)?;
+                let operations: Vec<Object> = serde_json::from_slice(body).map_err(undecodable)?;
                 // A list of what are no operations can be decoded, but not applied.
                 let patch: json_patch::Patch = serde_json::from_value(operations.into())
                     .map_err(|_| Status::unprocessable())?;

@@ -52,7 +52,7 @@ async fn the_options_of_a_delete_come_in_the_body_or_in_the_query() {
         assert_eq!(client.delete_with(&format!("{MAPS}/a"), body).await.ok()["status"], "Success");
     }
     client.post(MAPS, map("a")).await.ok();
-    for body in ["[]", "{", "7", r#"{"gracePeriodSeconds":"x"}"#] {
+    for body in ["[]", "{", "7", r#"{"kind":"Pod"}"#, r#"{"gracePeriodSeconds":"x"}"#] {
         client.request("DELETE", &format!("{MAPS}/a"), &[], body).await.failed(400);
     }
     client.delete(&format!("{MAPS}/a?gracePeriodSeconds=x")).await.failed(400);
