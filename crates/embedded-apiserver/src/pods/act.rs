@@ -174,7 +174,7 @@ fn bind(
     spec.insert("nodeName".to_owned(), node.into());
     let version = text(&pod["metadata"]["resourceVersion"]).parse().unwrap_or(0);
     let draft = Draft::encode(&resource, &bound);
-    let written = shared.store.put(&resource.table, Expected::Version(version), draft);
+    let written = shared.store.put(&resource.table, Expected::Version(version), &draft);
     written.map(drop).map_err(|_| {
         Status::conflict(resource.group_resource(), key.name(), "the pod has been modified")
     })

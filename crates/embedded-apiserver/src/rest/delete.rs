@@ -203,7 +203,7 @@ fn delete_one(
                 let preview = draft.seal(Arc::clone(current.key()), EventType::Modified, version);
                 return Ok(Outcome::Pending(Arc::new(preview)));
             }
-            match shared.store.put(table, Expected::Version(version), draft) {
+            match shared.store.put(table, Expected::Version(version), &draft) {
                 Ok(revision) if !goes => return Ok(Outcome::Pending(revision)),
                 Ok(revision) => version = revision.version(),
                 Err(_) => continue,

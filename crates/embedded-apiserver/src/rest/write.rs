@@ -67,7 +67,7 @@ fn create_named(
             None => Ok(json(StatusCode::CREATED, draft.preview())),
         };
     }
-    let revision = shared.store.put(table, Expected::Absent, draft).map_err(|_| exists())?;
+    let revision = shared.store.put(table, Expected::Absent, &draft).map_err(|_| exists())?;
     lifecycle::created(shared, target, &object);
     Ok(json(StatusCode::CREATED, view.object(&revision)))
 }
@@ -170,7 +170,7 @@ pub(super) fn modify(
             continue;
         }
         let expected = Expected::Version(current.version());
-        if let Ok(revision) = shared.store.put(&resource.table, expected, draft) {
+        if let Ok(revision) = shared.store.put(&resource.table, expected, &draft) {
             lifecycle::updated(shared, target, &new);
             return Ok(revision);
         }

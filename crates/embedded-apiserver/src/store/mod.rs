@@ -326,12 +326,12 @@ impl Store {
         &self,
         table: &Arc<str>,
         expected: Expected,
-        draft: Draft,
+        draft: &Draft,
     ) -> Result<Arc<Revision>, Stale> {
         let mut state = self.state.write();
         let version = state.revision + 1;
         let entry = state.tables.get_mut(table).filter(|table| !table.closed).ok_or(Stale)?;
-        let (revision, superseded) = entry.put(&draft, expected, version)?;
+        let (revision, superseded) = entry.put(draft, expected, version)?;
         self.committed(&mut state, table, version, superseded);
         Ok(revision)
     }

@@ -51,7 +51,7 @@ impl Scene {
             .store
             .get(&self.table, &key)
             .map_or(Expected::Absent, |current| Expected::Version(current.version()));
-        let stored = self.store.put(&self.table, expected, self.draft(namespace, name, value));
+        let stored = self.store.put(&self.table, expected, &self.draft(namespace, name, value));
         stored.expect("nobody else writes").version()
     }
 
@@ -98,7 +98,7 @@ fn every_write_has_the_next_version() {
     scene.store.open_table(&other);
     assert_eq!(scene.store.revision(), 1);
     assert_eq!(scene.put("a", "x", "1"), 2);
-    let node = scene.store.put(&other, Expected::Absent, scene.draft("", "n", "1")).unwrap();
+    let node = scene.store.put(&other, Expected::Absent, &scene.draft("", "n", "1")).unwrap();
     assert_eq!(node.version(), 3);
     assert_eq!(scene.put("a", "x", "2"), 4);
     assert_eq!(scene.delete("a", "x"), 5);
@@ -112,13 +112,13 @@ fn a_write_that_expects_something_else_changes_nothing() {
     let second = scene.put("a", "x", "2");
     let key = Key::new("a", "x");
     for wrong in [Expected::Absent, Expected::Version(first), Expected::Version(second + 1)] {
-        let refused = scene.store.put(&scene.table, wrong, scene.draft("a", "x", "3"));
+        let refused = scene.store.put(&scene.table, wrong, &scene.draft("a", "x", "3"));
         assert_eq!(refused.unwrap_err(), Stale);
     }
     assert_eq!(scene.store.delete(&scene.table, &key, first).unwrap_err(), Stale);
     let absent = Key::new("a", "y");
     assert_eq!(scene.store.delete(&scene.table, &absent, second).unwrap_err(), Stale);
-    let nothing = scene.store.put(&scene.table, Expected::Version(2), scene.draft("a", "y", "1"));
+    let nothing = scene.store.put(&scene.table, Expected::Version(2), &scene.draft("a", "y", "1"));
     assert_eq!(nothing.unwrap_err(), Stale);
     assert_eq!(scene.store.revision(), second);
     assert_eq!(scene.versions("a", "x"), [first, second]);

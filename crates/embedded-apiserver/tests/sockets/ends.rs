@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::{VERSIONS, both};
 
 /// A watch that has begun.
-async fn watch(server: &ApiServer, listening: &Listening, version: Version) -> Incoming {
+pub(crate) async fn watch(server: &ApiServer, listening: &Listening, version: Version) -> Incoming {
     let mut client = Client::new(server, listening, version).await;
     let response = client.get("/api/v1/configmaps?watch=1&resourceVersion=0").await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
@@ -23,7 +23,7 @@ async fn watch(server: &ApiServer, listening: &Listening, version: Version) -> I
 }
 
 /// What comes next. HTTP/2 may send empty frames, which say nothing.
-async fn next(body: &mut Incoming) -> Option<hyper::Result<String>> {
+pub(crate) async fn next(body: &mut Incoming) -> Option<hyper::Result<String>> {
     loop {
         let frame = body.frame().await?;
         let text = frame.map(|frame| String::from_utf8(frame.into_data().unwrap().into()).unwrap());
@@ -34,7 +34,7 @@ async fn next(body: &mut Incoming) -> Option<hyper::Result<String>> {
     }
 }
 
-fn make(server: &ApiServer, name: &str) {
+pub(crate) fn make(server: &ApiServer, name: &str) {
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
     server.create(map).unwrap();
 }

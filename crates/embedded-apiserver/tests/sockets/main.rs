@@ -2,6 +2,7 @@
 
 mod client;
 mod ends;
+mod faults;
 mod files;
 
 use embedded_apiserver::{ApiServer, Listening, limits};

@@ -169,7 +169,7 @@ fn a_running_watch_outlives_the_compaction_of_other_tables() {
     let position = scene.put("a", "x", "1");
     let subscription = scene.store.subscribe(&scene.table).expect("it is open");
     for n in 0..5 {
-        scene.store.put(&other, Expected::Absent, scene.draft("", &n.to_string(), "1")).unwrap();
+        scene.store.put(&other, Expected::Absent, &scene.draft("", &n.to_string(), "1")).unwrap();
     }
     scene.store.compact(u64::MAX);
     let next = scene.put("a", "x", "2");

@@ -99,7 +99,7 @@ fn closing_a_table_deletes_what_is_in_it_and_then_ends_its_watchers() {
     assert_eq!(over.unwrap_err(), Unreadable::Gone);
     assert!(scene.store.subscribe(&scene.table).is_none());
     assert_eq!(scene.list(start), Err(Unreadable::Gone));
-    let late = scene.store.put(&scene.table, Expected::Absent, scene.draft("a", "z", "1"));
+    let late = scene.store.put(&scene.table, Expected::Absent, &scene.draft("a", "z", "1"));
     assert_eq!(late.unwrap_err(), Stale, "a write that was under way comes too late");
     assert!(scene.store.namespace_is_empty_but("a", "events"));
 }
