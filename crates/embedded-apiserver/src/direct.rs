@@ -138,9 +138,8 @@ impl ApiServer {
 
     fn path_to(&self, resource: &str, namespace: &str, name: &str) -> Result<String, Status> {
         let registry = self.shared.registry.read();
-        let found = registry
-            .iter()
-            .find(|other| &*other.table == resource && other.group != crate::kinds::events::GROUP);
+        // Of the two groups that share the events, the core one comes first.
+        let found = registry.iter().find(|other| &*other.table == resource);
         let found = found.ok_or_else(Status::no_such_resource)?;
         Ok(path(found, namespace, Some(name)))
     }

@@ -128,10 +128,11 @@ pub(crate) fn grace_period(
     asked.or(own).unwrap_or(30).max(0)
 }
 
-/// Whether watchers see an object marked as deleted before it goes, even if it goes at once: so it
-/// is with pods, whose deletion is always a graceful one, of no seconds at the least.
+/// Whether watchers see an object marked as deleted before it goes, even if it goes at once. So it is
+/// with pods, whose deletion is always a graceful one, of no seconds at the least; and with
+/// definitions, of which there is no way back once their objects are being deleted.
 pub(crate) fn is_told_first(target: &Target) -> bool {
-    is_pod(target)
+    is_pod(target) || is_crd(target)
 }
 
 /// Whether anything beside finalizers keeps an object from going.
@@ -158,18 +159,18 @@ pub(crate) fn deleting(target: &Target, object: &mut Object) {
     }
 }
 
-/// Just before an object goes.
+/// An object that was marked as deleted goes now: what a definition serves goes before it.
 pub(crate) fn before_delete(shared: &Arc<Shared>, target: &Target, object: &Object) {
     if is_crd(target) {
         end_custom(shared, &Value::Object(object.clone()));
     }
+}
+
+/// An object has gone: a namespace's events follow, and a namespace that waited for the object.
+pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target) {
     if is_namespace(target) {
         delete_events(shared, target.name());
     }
-}
-
-/// An object has gone: a namespace that waited for it may follow.
-pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target, _object: &Object) {
     let Some(namespace) = target.namespace.as_deref().filter(|_| target.resource.namespaced) else {
         return;
     };

@@ -195,7 +195,7 @@ fn delete_one(
             return Ok(Outcome::Deleted(current));
         }
         let mut version = current.version();
-        // What goes at once is shown as it last was, not as on its way out; but pods are told first.
+        // What goes at once is shown as it last was, not as on its way out; but some are told first.
         if !goes || (changed && lifecycle::is_told_first(target)) {
             lifecycle::deleting(target, &mut object);
             let draft = draft(target, &object)?;
@@ -211,7 +211,7 @@ fn delete_one(
         }
         lifecycle::before_delete(shared, target, &object);
         if let Ok(revision) = shared.store.delete(table, &key, version) {
-            deleted(shared, target, &object);
+            lifecycle::deleted(shared, target);
             return Ok(Outcome::Deleted(revision));
         }
     }
@@ -245,9 +245,4 @@ fn mark(shared: &Shared, target: &Target, object: &mut Object, asked: Option<i64
 fn due(shared: &Shared, period: i64) -> String {
     let period = std::time::Duration::from_secs(u64::try_from(period).unwrap_or(0));
     seconds(shared.clock.now().saturating_add(period).unwrap_or(jiff::Timestamp::MAX))
-}
-
-/// What follows from the end of an object.
-pub(super) fn deleted(shared: &Arc<Shared>, target: &Target, object: &Object) {
-    lifecycle::deleted(shared, target, object);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 use serde_json::Value;
 
-use super::{Call, delete, json};
+use super::{Call, json};
 use crate::body::Body;
 use crate::kinds::events;
 use crate::limits::{OBJECT_BYTES_MAX, WRITE_RETRIES_MAX};
@@ -132,13 +132,9 @@ pub(super) fn modify(
         match object::meta_text(&new, "resourceVersion") {
             "" | "0" if !resource.unconditional_update => {
                 // The storage says this, not the validation, and names the resource.
-                let what = (&resource.group, &resource.plural, target.name());
-                return Err(Status::invalid(
-                    what.0,
-                    what.1,
-                    what.2,
-                    &[validate::version_required()],
-                ));
+                let (group, plural) = (&resource.group, &resource.plural);
+                let errors = [validate::version_required()];
+                return Err(Status::invalid(group, plural, target.name(), &errors));
             }
             "" | "0" => {}
             version if version != current.version().to_string() => return Err(conflict()),
@@ -162,7 +158,7 @@ pub(super) fn modify(
         if object::may_go(&new) && lifecycle::may_go(shared, target) {
             lifecycle::before_delete(shared, target, &new);
             if shared.store.delete(&resource.table, &key, current.version()).is_ok() {
-                delete::deleted(shared, target, &new);
+                lifecycle::deleted(shared, target);
                 // The change itself was never stored: the client sees what it sent.
                 let sent = draft.seal(key.into(), EventType::Modified, current.version());
                 return Ok(sent.into());

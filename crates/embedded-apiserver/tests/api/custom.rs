@@ -195,10 +195,18 @@ async fn the_end_of_a_definition_is_the_end_of_its_objects_and_watches() {
     let watch = client.watch(&format!("{WIDGETS}?watch=1&resourceVersion={from}")).await;
     let selected =
         client.watch(&format!("{WIDGETS}?watch=1&fieldSelector=metadata.name%3Db")).await;
+    let mut definitions = client.watch(&format!("{CRDS}?watch=1&resourceVersion={from}")).await;
     client.delete(&format!("{CRDS}/widgets.tests.example.com")).await.ok();
+    // In this order: the definition is marked, its objects go, it goes.
     let events = watch.rest().await;
     let briefs: Vec<_> = events.iter().map(Event::brief).collect();
-    assert_eq!(briefs, [("DELETED", "a", from + 1), ("DELETED", "b", from + 2)]);
+    assert_eq!(briefs, [("DELETED", "a", from + 2), ("DELETED", "b", from + 3)]);
+    let marked = definitions.event().await;
+    assert!(marked.object["metadata"]["deletionTimestamp"].is_string());
+    assert_eq!((marked.kind.as_str(), marked.version()), ("MODIFIED", from + 1));
+    let gone = definitions.event().await;
+    assert_eq!((gone.kind.as_str(), gone.version()), ("DELETED", from + 4));
+    drop(definitions);
     let kinds: Vec<_> = selected.rest().await.iter().map(|e| e.kind.clone()).collect();
     assert_eq!(kinds, ["ADDED", "DELETED"]);
     for path in [WIDGETS, &format!("{WIDGETS}/a"), &format!("{WIDGETS}?watch=1")] {
