@@ -7,6 +7,7 @@ mod read;
 mod watch;
 mod write;
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,7 +24,6 @@ use crate::view::View;
 pub(crate) use watch::Pending;
 
 /// One request for a resource.
-#[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) id: u64,
     pub(crate) target: Target,
@@ -31,6 +31,16 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     /// What waits for the events of a watch.
     pub(crate) exposure: Exposure,
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Neither headers, with the token among them, nor the body.
+        f.debug_struct("Call")
+            .field("id", &self.id)
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
 }
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");

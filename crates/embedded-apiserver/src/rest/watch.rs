@@ -176,9 +176,12 @@ impl Watch {
     }
 
     fn into_body(self) -> Body {
-        Body::chunks(stream::unfold(self, |mut watch| async move {
+        Body::chunks(stream::unfold(Some(self), |watch| async move {
+            let mut watch = watch?;
             let chunk = watch.next().await?;
-            Some((chunk, watch))
+            // What broke says so once.
+            let rest = chunk.is_ok().then_some(watch);
+            Some((chunk, rest))
         }))
     }
 

@@ -6,6 +6,7 @@
 //! readers all take slices of the same bytes.
 
 use std::cell::Cell;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -61,7 +62,6 @@ impl EventType {
 pub(crate) const EVENT_CLOSING: &[u8] = b"}\n";
 
 /// One state of one object. Immutable.
-#[derive(Debug)]
 pub(crate) struct Revision {
     version: u64,
     event_type: EventType,
@@ -72,6 +72,13 @@ pub(crate) struct Revision {
     layout: Layout,
     labels: Labels,
     fields: Arc<[Box<str>]>,
+}
+
+impl fmt::Debug for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Stores and snapshots print their states by this: which they are, never what is in them.
+        write!(f, "{} {} at {}", self.event_type.as_str(), self.key, self.version)
+    }
 }
 
 /// Offsets within the object's JSON as a draft has it, with nothing for a resourceVersion.
@@ -88,13 +95,19 @@ const METADATA_NAME: &[u8] = br#""metadata":"#;
 const VERSION_NAME: &[u8] = br#""resourceVersion":""#;
 
 /// An object that is ready to be stored but for its resourceVersion, which the store assigns.
-#[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) key: Arc<Key>,
     json: Vec<u8>,
     layout: Layout,
     labels: Labels,
     fields: Arc<[Box<str>]>,
+}
+
+impl fmt::Debug for Draft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not what is in it, as for a revision.
+        write!(f, "Draft({})", self.key)
+    }
 }
 
 thread_local! {

@@ -99,3 +99,24 @@ async fn history_has_every_state_of_an_object_its_end_included() {
         [(version(&made), Some(made)), (version(&changed), Some(changed)), (end, None),]
     );
 }
+
+/// What is in objects stays out of logs: nothing that a program may print shows it.
+#[tokio::test(start_paused = true)]
+async fn nothing_that_can_be_printed_shows_what_is_in_objects() {
+    let server = ApiServer::builder().token("hidden-token").build();
+    let client = Client::of(&server);
+    let secret = json!({"metadata": {"name": "s"}, "stringData": {"password": "hidden-text"}});
+    client.post("/api/v1/namespaces/default/secrets", secret).await.ok();
+    let encoded = server.get("secrets", "default", "s").unwrap()["data"]["password"].clone();
+    let snapshot = server.store().snapshot();
+    let rollback = embedded_apiserver::Fault::Rollback { snapshot: snapshot.clone(), silent: true };
+    let printed = [
+        format!("{server:?} {:?} {:?} {snapshot:?}", server.store(), server.access()),
+        format!("{rollback:?} {:?} {:?}", server.requests(), server.deliveries()),
+    ];
+    for text in printed {
+        for hidden in ["hidden", encoded.as_str().unwrap()] {
+            assert!(!text.contains(hidden), "{hidden} in {text}");
+        }
+    }
+}

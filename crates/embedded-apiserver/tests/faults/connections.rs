@@ -113,6 +113,7 @@ async fn half_open_in_a_running_watch() {
     assert_eq!(delivered(&server), ["ADDED a"]);
     server.restart();
     assert_eq!(watch.breaks().await, ErrorKind::ConnectionReset);
+    assert!(watch.ends().await, "what broke says so once");
 }
 
 /// The rule reaches a watch that waits, without an event to wake it.
