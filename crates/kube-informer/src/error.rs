@@ -1,0 +1,200 @@
+//! One error, with predicates.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_core::Status;
+
+use crate::ObjectKey;
+
+/// What hooks may fail with; `anyhow::Error`, `kube::Error` and `String` all convert.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// A result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong, opaque; ask it with the predicates. Cheap to clone.
+///
+/// Its text says what was wrong, where, and where possible what to do about it. It never contains
+/// the body of an object, a token, or a header.
+#[derive(Clone)]
+pub struct Error(Arc<Inner>);
+
+struct Inner {
+    cause: Cause,
+    text: Box<str>,
+}
+
+/// What went wrong, as far as anybody decides by it.
+#[derive(Clone, Debug)]
+pub(crate) enum Cause {
+    /// The server said no, by its HTTP status or by an ERROR event inside a watch.
+    Api { status: Box<Status>, retry_after: Option<Duration>, in_stream: bool },
+    /// Nobody listens at the address.
+    Refused,
+    /// The connection or the stream broke: reset, truncated, timed out on the way.
+    Broken,
+    /// No answer, or none in time.
+    Timeout,
+    /// A watch on which nothing came for longer than the server's bookmarks take.
+    Silence,
+    /// An answer that is not what was asked for: not JSON, not a list, another kind, too large.
+    Protocol,
+    /// A version older than one that was seen before: the server has another history.
+    Regressed,
+    /// A body that cannot be decoded as the type that was asked for.
+    Decode { key: Option<ObjectKey> },
+    /// An object that cannot be kept: no metadata, or a transform that failed.
+    Unreadable { key: Option<ObjectKey> },
+    /// No index of that name.
+    UnknownIndex,
+    /// The informer or factory was stopped.
+    Stopped,
+    /// Somebody called us with something that cannot be.
+    Invalid,
+}
+
+impl Error {
+    pub(crate) fn new(cause: Cause, text: impl Into<String>) -> Self {
+        Self(Arc::new(Inner { cause, text: text.into().into() }))
+    }
+    pub(crate) fn invalid(text: impl Into<String>) -> Self {
+        Self::new(Cause::Invalid, text)
+    }
+    pub(crate) fn protocol(text: impl Into<String>) -> Self {
+        Self::new(Cause::Protocol, text)
+    }
+    pub(crate) fn stopped() -> Self {
+        Self::new(Cause::Stopped, "the informer has been stopped")
+    }
+    pub(crate) fn cause(&self) -> &Cause {
+        &self.0.cause
+    }
+    /// The same error with a text that says where it happened.
+    pub(crate) fn context(&self, context: impl fmt::Display) -> Self {
+        Self::new(self.0.cause.clone(), format!("{context}: {}", self.0.text))
+    }
+
+    /// The object that this is about, if it is about one.
+    pub fn key(&self) -> Option<&ObjectKey> {
+        match self.cause() {
+            Cause::Decode { key } | Cause::Unreadable { key } => key.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The server's `Status`, if it sent one.
+    pub fn status(&self) -> Option<&Status> {
+        match self.cause() {
+            Cause::Api { status, .. } => Some(status),
+            _ => None,
+        }
+    }
+
+    /// A body could not be decoded as the type that was asked for.
+    pub fn is_decode(&self) -> bool {
+        matches!(self.cause(), Cause::Decode { .. })
+    }
+    /// An object could not be kept: it has no metadata, or a transform failed.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self.cause(), Cause::Unreadable { .. })
+    }
+    /// 401: the server does not know who we are (any more).
+    pub fn is_unauthorized(&self) -> bool {
+        self.code_or_reason(401, "Unauthorized")
+    }
+    /// 403: who we are may not do this.
+    pub fn is_forbidden(&self) -> bool {
+        self.code_or_reason(403, "Forbidden")
+    }
+    /// 404: the resource is not served (a definition not installed, or gone).
+    pub fn is_not_found(&self) -> bool {
+        self.code_or_reason(404, "NotFound")
+    }
+    /// 410, by HTTP status or inside a stream: the version is too old, a relist follows.
+    pub fn is_expired(&self) -> bool {
+        self.code_or_reason(410, "Expired") || self.code_or_reason(410, "Gone")
+    }
+    /// 429: the server asks for patience.
+    pub fn is_too_many_requests(&self) -> bool {
+        self.code_or_reason(429, "TooManyRequests")
+    }
+    /// Nobody listens at the server's address.
+    pub fn is_connection_refused(&self) -> bool {
+        matches!(self.cause(), Cause::Refused)
+    }
+    /// A watch on which nothing came for too long: the connection is taken for dead.
+    pub fn is_silence(&self) -> bool {
+        matches!(self.cause(), Cause::Silence)
+    }
+    /// No index of that name.
+    pub fn is_unknown_index(&self) -> bool {
+        matches!(self.cause(), Cause::UnknownIndex)
+    }
+    /// The informer or factory was stopped.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.cause(), Cause::Stopped)
+    }
+
+    /// The version that was asked for is newer than any that the server has.
+    pub(crate) fn is_version_too_large(&self) -> bool {
+        let Some(status) = self.status() else { return false };
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        let mut causes = causes.map(|cause| cause.reason.as_str());
+        // Servers before 1.19 say it in the message only.
+        causes.any(|reason| reason == "ResourceVersionTooLarge")
+            || (status.code == 504 || status.reason == "Timeout")
+                && status.message.contains("Too large resource version")
+    }
+
+    /// How long the server asks us to wait, at least.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self.cause() {
+            Cause::Api { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// As client-go does it: the reason decides, the code only where there is no reason.
+    fn code_or_reason(&self, code: u16, reason: &str) -> bool {
+        self.status().is_some_and(|status| {
+            status.reason == reason || status.code == code && !known_reason(&status.reason)
+        })
+    }
+}
+
+/// Whether a reason means a code of its own, so that the code need not be asked.
+fn known_reason(reason: &str) -> bool {
+    const KNOWN: [&str; 17] = [
+        "Unauthorized",
+        "Forbidden",
+        "NotFound",
+        "AlreadyExists",
+        "Conflict",
+        "Gone",
+        "Invalid",
+        "ServerTimeout",
+        "StoreReadError",
+        "Timeout",
+        "TooManyRequests",
+        "BadRequest",
+        "MethodNotAllowed",
+        "NotAcceptable",
+        "UnsupportedMediaType",
+        "Expired",
+        "InternalError",
+    ];
+    KNOWN.contains(&reason)
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Error").field(&self.0.text).finish()
+    }
+}
+impl std::error::Error for Error {}

@@ -1,0 +1,188 @@
+//! Namespace and name: what identifies an object in a cache.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::Error;
+
+/// `namespace/name`, or `name` for a cluster-scoped object. One allocation, cheap to clone.
+///
+/// The uid is not part of it: an object that is deleted and made again under the same name has the
+/// same key.
+///
+/// ```
+/// use kube_informer::ObjectKey;
+///
+/// let key: ObjectKey = "shop/web-0".parse()?;
+/// assert_eq!((key.namespace(), key.name()), (Some("shop"), "web-0"));
+/// assert_eq!(key.sibling("web-1").to_string(), "shop/web-1");
+/// # Ok::<(), kube_informer::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct ObjectKey {
+    text: Arc<str>,
+    /// Where the slash is; at the very end of the text where there is none.
+    slash: u32,
+}
+
+impl ObjectKey {
+    /// A key in a namespace. An empty namespace is none.
+    pub fn namespaced(namespace: &str, name: &str) -> Self {
+        if namespace.is_empty() {
+            return Self::cluster(name);
+        }
+        let mut text = String::with_capacity(namespace.len() + 1 + name.len());
+        text.push_str(namespace);
+        text.push('/');
+        text.push_str(name);
+        Self { text: text.into(), slash: namespace.len() as u32 }
+    }
+
+    /// A key of a cluster-scoped object.
+    pub fn cluster(name: &str) -> Self {
+        Self { text: name.into(), slash: name.len() as u32 }
+    }
+
+    /// Another name beside this one: in the same namespace, or in none.
+    pub fn sibling(&self, name: &str) -> Self {
+        self.namespace().map_or_else(|| Self::cluster(name), |ns| Self::namespaced(ns, name))
+    }
+
+    /// The namespace, `None` for cluster-scoped objects.
+    pub fn namespace(&self) -> Option<&str> {
+        self.has_slash().then(|| &self.text[..self.slash as usize])
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        if self.has_slash() { &self.text[self.slash as usize + 1..] } else { &self.text }
+    }
+
+    /// `namespace/name` or `name`, without an allocation.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    fn has_slash(&self) -> bool {
+        (self.slash as usize) < self.text.len()
+    }
+}
+
+impl PartialEq for ObjectKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.slash == other.slash && self.text == other.text
+    }
+}
+impl Eq for ObjectKey {}
+
+impl PartialOrd for ObjectKey {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for ObjectKey {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.namespace(), self.name()).cmp(&(other.namespace(), other.name()))
+    }
+}
+
+/// As [`KeyRef`] does, so that a map of keys can be asked with a borrowed one.
+impl Hash for ObjectKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        KeyRef::from(self).hash(state);
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+impl fmt::Debug for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// One part is a name, two are namespace and name, more are an error.
+impl FromStr for ObjectKey {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (namespace, name) = text.split_once('/').unwrap_or(("", text));
+        if name.contains('/') {
+            return Err(Error::invalid(format!(
+                "{text:?} is not a key: it has more than one slash, a key is NAMESPACE/NAME or NAME"
+            )));
+        }
+        Ok(Self::namespaced(namespace, name))
+    }
+}
+
+/// A borrowed key, so that lookups take `&key`, `("ns", "name")`, `"ns/name"` or `"name"`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct KeyRef<'a> {
+    /// The namespace, `None` for cluster-scoped objects.
+    pub namespace: Option<&'a str>,
+    /// The name.
+    pub name: &'a str,
+}
+
+impl<'a> From<&'a ObjectKey> for KeyRef<'a> {
+    fn from(key: &'a ObjectKey) -> Self {
+        Self { namespace: key.namespace(), name: key.name() }
+    }
+}
+impl<'a> From<(&'a str, &'a str)> for KeyRef<'a> {
+    fn from((namespace, name): (&'a str, &'a str)) -> Self {
+        Self { namespace: Some(namespace).filter(|namespace| !namespace.is_empty()), name }
+    }
+}
+impl<'a> From<&'a str> for KeyRef<'a> {
+    fn from(text: &'a str) -> Self {
+        text.split_once('/').map_or(Self { namespace: None, name: text }, Self::from)
+    }
+}
+impl From<KeyRef<'_>> for ObjectKey {
+    fn from(key: KeyRef<'_>) -> Self {
+        Self::namespaced(key.namespace.unwrap_or_default(), key.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k1_a_key_is_namespace_and_name_or_the_name_alone() {
+        assert_eq!(ObjectKey::namespaced("a", "b").to_string(), "a/b");
+        assert_eq!(ObjectKey::namespaced("", "b").to_string(), "b");
+        assert_eq!(ObjectKey::cluster("b").namespace(), None);
+    }
+
+    #[test]
+    fn k3_keys_are_split_at_their_slash_and_two_slashes_are_an_error() {
+        let parse = |text: &str| text.parse::<ObjectKey>();
+        assert_eq!(parse("a/b").unwrap(), ObjectKey::namespaced("a", "b"));
+        assert_eq!(parse("b").unwrap(), ObjectKey::cluster("b"));
+        // A leading slash is an empty namespace, and is not there when the key is written again.
+        assert_eq!(parse("/b").unwrap().to_string(), "b");
+        let error = parse("a/b/c").unwrap_err().to_string();
+        assert!(error.contains("\"a/b/c\"") && error.contains("NAMESPACE/NAME"), "{error}");
+    }
+
+    #[test]
+    fn l4_an_empty_namespace_is_none_however_a_key_is_written() {
+        assert_eq!(KeyRef::from(("", "b")), KeyRef::from("b"));
+        assert_eq!(KeyRef::from("/b"), KeyRef::from(&ObjectKey::cluster("b")));
+    }
+
+    #[test]
+    fn a_name_with_an_empty_end_does_not_confuse_the_slash() {
+        let key = ObjectKey::namespaced("a", "");
+        assert_eq!((key.namespace(), key.name()), (Some("a"), ""));
+        assert_eq!(ObjectKey::cluster("").name(), "");
+    }
+}

@@ -1,0 +1,22 @@
+//! Shared informers for Kubernetes: client-go's `tools/cache`, whole, in Rust.
+
+mod error;
+mod key;
+mod object;
+mod selector;
+mod status;
+mod transform;
+mod version;
+
+pub mod list_watch;
+
+pub use error::{BoxError, Error, Result};
+pub use key::{KeyRef, ObjectKey};
+pub use list_watch::ListWatch;
+pub use object::{
+    Deleted, Event, FieldPath, FinalState, Kind, Labels, Object, OwnerRef, StaticKind, Untyped,
+};
+pub use selector::Selector;
+pub use status::{ErrorReport, InformerStatus, Next, State};
+pub use transform::{Storage, Transform};
+pub use version::ResourceVersion;

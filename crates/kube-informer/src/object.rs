@@ -1,0 +1,260 @@
+//! `Object<K>`: a header that is always at hand and a packed body. One `Arc`, whatever `K` is.
+
+mod event;
+mod field;
+mod kind;
+mod labels;
+mod memo;
+mod pack;
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Cause;
+use crate::{Error, ObjectKey, ResourceVersion, Result};
+
+pub use event::{Deleted, Event, FinalState};
+pub use field::FieldPath;
+pub use kind::{Kind, StaticKind, Untyped};
+pub use labels::Labels;
+pub(crate) use pack::{Decoder, Packer, Types};
+
+use memo::Memo;
+
+/// A cached object. Cloning clones one `Arc`; the type parameter is only what [`decode`] gives.
+///
+/// The header (key, uid, versions, labels, owner) is at hand. The rest is bytes, read when somebody
+/// asks: whole with [`decode`], in part with [`decode_as`] and [`field`].
+///
+/// [`decode`]: Object::decode
+/// [`decode_as`]: Object::decode_as
+/// [`field`]: Object::field
+pub struct Object<K = Untyped> {
+    raw: Arc<Raw>,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// What every object is, whatever its type: this is all that the informer core knows.
+pub(crate) struct Raw {
+    /// Never used twice, as an address would be.
+    id: u64,
+    header: Header,
+    body: Body,
+    /// What was decoded last, of all objects of one informer.
+    memo: Arc<Memo>,
+    /// `Storage::Decoded` keeps the typed object here.
+    decoded: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// How the rest of an object is kept. Compression and protobuf will be further variants.
+enum Body {
+    Json(Box<[u8]>),
+}
+
+struct Header {
+    key: ObjectKey,
+    uid: Box<str>,
+    version: ResourceVersion,
+    generation: Option<i64>,
+    deletion: Option<jiff::Timestamp>,
+    labels: Arc<Labels>,
+    controller: Option<Arc<Owner>>,
+}
+
+/// The owner that has `controller: true`; shared between objects that have the same one.
+#[derive(PartialEq, Eq, Hash)]
+struct Owner {
+    api_version: Box<str>,
+    kind: Box<str>,
+    name: Box<str>,
+    uid: Box<str>,
+}
+
+impl<K> Object<K> {
+    /// Namespace and name.
+    pub fn key(&self) -> &ObjectKey {
+        &self.raw.header.key
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.key().name()
+    }
+
+    /// The namespace, `None` for cluster-scoped objects.
+    pub fn namespace(&self) -> Option<&str> {
+        self.key().namespace()
+    }
+
+    /// The uid.
+    pub fn uid(&self) -> &str {
+        &self.raw.header.uid
+    }
+
+    /// The resourceVersion.
+    pub fn resource_version(&self) -> &ResourceVersion {
+        &self.raw.header.version
+    }
+
+    /// `metadata.generation`: grows when the spec changes.
+    pub fn generation(&self) -> Option<i64> {
+        self.raw.header.generation
+    }
+
+    /// The labels, shared between objects that have the same ones.
+    pub fn labels(&self) -> &Labels {
+        &self.raw.header.labels
+    }
+
+    /// Set once somebody has asked for the deletion of the object.
+    pub fn deletion_timestamp(&self) -> Option<jiff::Timestamp> {
+        self.raw.header.deletion
+    }
+
+    /// The owner that has `controller: true`.
+    pub fn controller(&self) -> Option<OwnerRef<'_>> {
+        self.raw.header.controller.as_deref().map(|owner| OwnerRef {
+            api_version: &owner.api_version,
+            kind: &owner.kind,
+            name: &owner.name,
+            uid: &owner.uid,
+        })
+    }
+
+    /// Whether that owner is this one.
+    pub fn is_controlled_by<T>(&self, owner: &Object<T>) -> bool {
+        self.controller().is_some_and(|controller| controller.uid == owner.uid())
+    }
+
+    /// The same state of the same object: equal uid and resourceVersion.
+    pub fn same_version<T>(&self, other: &Object<T>) -> bool {
+        self.uid() == other.uid() && self.resource_version() == other.resource_version()
+    }
+
+    /// The very same instance, not only an equal one.
+    pub fn is_same_instance<T>(&self, other: &Object<T>) -> bool {
+        Arc::ptr_eq(&self.raw, &other.raw)
+    }
+
+    /// The typed object. Free while anyone still holds the `Arc` of an earlier call.
+    pub fn decode(&self) -> Result<Arc<K>>
+    where
+        K: DeserializeOwned + Send + Sync + 'static,
+    {
+        let raw = &self.raw;
+        let known = raw.decoded.clone().or_else(|| raw.memo.recall(raw.id));
+        if let Some(known) = known.and_then(|typed| typed.downcast::<K>().ok()) {
+            return Ok(known);
+        }
+        let typed = Arc::new(self.decode_as::<K>()?);
+        raw.memo.remember(raw.id, typed.clone());
+        Ok(typed)
+    }
+
+    /// The same bytes as another type, with just the fields that it has.
+    pub fn decode_as<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_slice(self.raw.json()).map_err(|error| self.decode_error(&error))
+    }
+
+    /// One field by its path (`"spec.nodeName"`, `"spec.containers[*].image"`), read from the bytes;
+    /// `None` where it is absent or null.
+    pub fn field<T: DeserializeOwned>(&self, path: impl Into<FieldPath>) -> Result<Option<T>> {
+        let path = path.into();
+        let Some(json) = path.find(self.raw.json())? else { return Ok(None) };
+        serde_json::from_str(&json)
+            .map_err(|error| self.decode_error(&error).context(format_args!("field {path}")))
+    }
+
+    /// The object as JSON text, without `metadata.managedFields` unless they are kept.
+    pub fn to_json(&self) -> Result<Bytes> {
+        Ok(Bytes::from_owner(Json(self.raw.clone())))
+    }
+
+    /// The same object under another type; free.
+    pub fn cast<T>(self) -> Object<T> {
+        Object { raw: self.raw, kind: PhantomData }
+    }
+
+    /// Packs a typed object, for tests and for stores of one's own.
+    pub fn pack(object: &K) -> Result<Self>
+    where
+        K: Serialize,
+    {
+        let json = serde_json::to_vec(object)
+            .map_err(|error| Error::invalid(format!("the object cannot be written: {error}")))?;
+        Self::from_json(json)
+    }
+
+    /// Packs the JSON of an object.
+    pub fn from_json(json: impl AsRef<[u8]>) -> Result<Self> {
+        Packer::plain().pack(json.as_ref(), None).map(Object::cast)
+    }
+
+    /// How many bytes this object takes, about; what it shares with others is not counted.
+    pub fn memory(&self) -> usize {
+        self.raw.memory()
+    }
+
+    /// serde_json's messages can quote values; a position says as much and gives nothing away.
+    fn decode_error(&self, error: &serde_json::Error) -> Error {
+        let text = format!("{} cannot be decoded: {}", self.key(), pack::position(error));
+        Error::new(Cause::Decode { key: Some(self.key().clone()) }, text)
+    }
+}
+
+impl Raw {
+    fn json(&self) -> &[u8] {
+        match &self.body {
+            Body::Json(json) => json,
+        }
+    }
+
+    fn memory(&self) -> usize {
+        let texts = self.header.key.as_str().len() + self.header.uid.len();
+        size_of::<Self>() + texts + self.json().len()
+    }
+}
+
+/// Bytes that are part of an object, so that giving them out copies nothing.
+struct Json(Arc<Raw>);
+impl AsRef<[u8]> for Json {
+    fn as_ref(&self) -> &[u8] {
+        self.0.json()
+    }
+}
+
+impl<K> Clone for Object<K> {
+    fn clone(&self) -> Self {
+        Self { raw: self.raw.clone(), kind: PhantomData }
+    }
+}
+
+/// The key and the version; never the body.
+impl<K> fmt::Debug for Object<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Object({}@{})", self.key(), self.resource_version())
+    }
+}
+
+/// An owner reference, borrowed from the header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct OwnerRef<'a> {
+    /// `group/version` of the owner.
+    pub api_version: &'a str,
+    /// Its kind.
+    pub kind: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its uid.
+    pub uid: &'a str,
+}
+
+#[cfg(test)]
+mod tests;

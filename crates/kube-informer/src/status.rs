@@ -1,0 +1,142 @@
+//! What an informer is doing, and what went wrong.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::{Error, ResourceVersion};
+
+/// What an informer is doing right now.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum State {
+    /// Not started.
+    Idle,
+    /// Reading a LIST.
+    Listing,
+    /// Reading the initial events of a streaming list (WatchList).
+    Streaming,
+    /// Following a watch.
+    Watching,
+    /// Waiting before the next try.
+    BackingOff {
+        /// When that will be.
+        until: Instant,
+        /// What went wrong.
+        why: Error,
+    },
+    /// Stopped, for good.
+    Stopped,
+}
+
+impl State {
+    /// The state alone, in one word.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            State::Idle => "idle",
+            State::Listing => "listing",
+            State::Streaming => "streaming",
+            State::Watching => "watching",
+            State::BackingOff { .. } => "backing off",
+            State::Stopped => "stopped",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            State::BackingOff { why, .. } => write!(f, "backing off: {why}"),
+            other => f.pad(other.as_str()),
+        }
+    }
+}
+
+/// An informer at a glance: for readiness probes, debug pages and errors.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct InformerStatus {
+    /// Plural, group and version, scope and selectors, as text.
+    pub name: Arc<str>,
+    /// What it is doing.
+    pub state: State,
+    /// Since when.
+    pub since: Instant,
+    /// Whether the first list is in the cache.
+    pub synced: bool,
+    /// Whether a watch is up and has been heard within the silence limit.
+    pub live: bool,
+    /// How long ago the server last confirmed that we are up to date.
+    pub staleness: Option<Duration>,
+    /// Objects in the cache.
+    pub objects: usize,
+    /// Objects that could not be kept.
+    pub failed: usize,
+    /// Bytes that the objects take, about.
+    pub bytes: usize,
+    /// The version that the cache is at.
+    pub resource_version: ResourceVersion,
+    /// The last error, also when it has been overcome.
+    pub last_error: Option<Error>,
+}
+
+/// An error of an informer and what will be done about it. `Display` is one good log line.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ErrorReport {
+    /// Which informer.
+    pub informer: Arc<str>,
+    /// What happened.
+    pub error: Error,
+    /// What it was doing.
+    pub during: State,
+    /// What it does next.
+    pub next: Next,
+    /// How many errors in a row, this one included.
+    pub attempt: u32,
+}
+
+/// What an informer does about an error.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Next {
+    /// Nothing is lost: watch on from the last version.
+    Resume {
+        /// The pause before it.
+        after: Duration,
+    },
+    /// List again, and deliver the difference.
+    Relist {
+        /// The pause before it.
+        after: Duration,
+    },
+    /// The server cannot stream lists: LIST, from now on.
+    FallBackToList,
+    /// One object is recorded as failed; the rest goes on.
+    SkipObject,
+}
+
+impl fmt::Display for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Next::Resume { after } if after.is_zero() => f.write_str("watching on"),
+            Next::Resume { after } => write!(f, "watching on in {:.1} s", after.as_secs_f64()),
+            Next::Relist { after } if after.is_zero() => f.write_str("listing again"),
+            Next::Relist { after } => write!(f, "listing again in {:.1} s", after.as_secs_f64()),
+            Next::FallBackToList => f.write_str("listing without streaming from now on"),
+            Next::SkipObject => f.write_str("going on without this object"),
+        }
+    }
+}
+
+impl fmt::Display for ErrorReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} (while {}", self.informer, self.error, self.during.as_str())?;
+        if self.attempt > 1 {
+            write!(f, ", attempt {}", self.attempt)?;
+        }
+        write!(f, "); {}", self.next)
+    }
+}
