@@ -1,6 +1,8 @@
 //! Shared informers for Kubernetes: client-go's `tools/cache`, whole, in Rust.
 
 mod error;
+#[allow(dead_code, unused_imports)]
+mod json;
 mod key;
 mod object;
 mod selector;

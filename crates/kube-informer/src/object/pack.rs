@@ -69,7 +69,10 @@ impl Packer {
             labels: BTreeMap<Box<str>, Box<str>>,
         }
         let parsed: Parsed = serde_json::from_slice(json).map_err(|error| {
-            Error::new(Cause::Unreadable { key: None }, format!("no metadata: {}", position(&error)))
+            Error::new(
+                Cause::Unreadable { key: None },
+                format!("no metadata: {}", position(&error)),
+            )
         })?;
         let meta = parsed.metadata;
         let header = Header {

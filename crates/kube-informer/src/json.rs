@@ -1,0 +1,238 @@
+//! JSON as ranges of bytes: what there is, without building it.
+//!
+//! Everything here is checked as RFC 8259 has it, takes one pass, keeps its nesting in a few words
+//! instead of on the stack of the thread, and can be given any bytes. Only that strings are UTF-8
+//! is left to whoever takes one out. [`ValueEnd`] alone checks next to nothing: it finds where a
+//! value ends while that still arrives, so that a bad one can be skipped.
+
+mod children;
+mod text;
+mod value_end;
+
+pub(crate) use children::{Children, Member};
+pub(crate) use text::{is_key, text};
+pub(crate) use value_end::ValueEnd;
+
+/// `serde_json` decodes 127 levels; what is deeper can be kept though nobody will decode it whole.
+pub(crate) const DEPTH_MAX: usize = 512;
+
+/// Where bytes stop being JSON, and what was expected there. Never what is there instead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{expected} expected at byte {at}")]
+pub(crate) struct Syntax {
+    pub(crate) at: usize,
+    pub(crate) expected: &'static str,
+}
+
+fn bad<T>(at: usize, expected: &'static str) -> Result<T, Syntax> {
+    Err(Syntax { at, expected })
+}
+
+/// The end of the value that starts at `at`, or after white space from there.
+pub(crate) fn skip(json: &[u8], at: usize) -> Result<usize, Syntax> {
+    let mut open = Open::default();
+    let mut at = space(json, at);
+    loop {
+        at = match json.get(at) {
+            Some(b'"') => string(json, at + 1)?,
+            Some(b'{') => match enter(json, at, b'}') {
+                Ok(end) => end,
+                Err(first) => {
+                    open.push(true, at)?;
+                    at = key(json, first)?;
+                    continue;
+                }
+            },
+            Some(b'[') => match enter(json, at, b']') {
+                Ok(end) => end,
+                Err(first) => {
+                    open.push(false, at)?;
+                    at = first;
+                    continue;
+                }
+            },
+            _ => scalar(json, at)?,
+        };
+        // A value has ended, and with it perhaps what it is in.
+        loop {
+            let Some(object) = open.innermost() else { return Ok(at) };
+            at = space(json, at);
+            match json.get(at) {
+                Some(b',') if object => at = key(json, space(json, at + 1))?,
+                Some(b',') => at = space(json, at + 1),
+                Some(b'}') if object => {
+                    open.pop();
+                    at += 1;
+                    continue;
+                }
+                Some(b']') if !object => {
+                    open.pop();
+                    at += 1;
+                    continue;
+                }
+                _ => return bad(at, if object { "',' or '}'" } else { "',' or ']'" }),
+            }
+            break;
+        }
+    }
+}
+
+/// The whole text is one value, with white space around at most: the range of the value.
+pub(crate) fn whole(json: &[u8]) -> Result<std::ops::Range<usize>, Syntax> {
+    let start = space(json, 0);
+    let end = skip(json, start)?;
+    at_end(json, end)?;
+    Ok(start..end)
+}
+
+/// Nothing but white space from here.
+pub(crate) fn at_end(json: &[u8], at: usize) -> Result<(), Syntax> {
+    let at = space(json, at);
+    if at == json.len() { Ok(()) } else { bad(at, "the end") }
+}
+
+/// Where the next byte is that is no white space.
+pub(crate) fn space(json: &[u8], mut at: usize) -> usize {
+    while matches!(json.get(at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+        at += 1;
+    }
+    at
+}
+
+/// The end of an empty object or array that starts at `at`, or (as `Err`) where its first child is.
+fn enter(json: &[u8], at: usize, close: u8) -> Result<usize, usize> {
+    let first = space(json, at + 1);
+    if json.get(first) == Some(&close) { Ok(first + 1) } else { Err(first) }
+}
+
+/// A key and its colon: where the value starts.
+fn key(json: &[u8], at: usize) -> Result<usize, Syntax> {
+    if json.get(at) != Some(&b'"') {
+        return bad(at, "a key");
+    }
+    colon(json, string(json, at + 1)?)
+}
+
+/// Where the value of a key starts that ended at `at`.
+fn colon(json: &[u8], at: usize) -> Result<usize, Syntax> {
+    let at = space(json, at);
+    if json.get(at) == Some(&b':') { Ok(space(json, at + 1)) } else { bad(at, "':'") }
+}
+
+/// The end of a string, past its quote; `at` is past its first one.
+///
+/// Eight bytes at a time. Most strings of an object are shorter than what a call to memchr costs,
+/// and memchr does not find control characters, which have no place in a string.
+fn string(json: &[u8], mut at: usize) -> Result<usize, Syntax> {
+    loop {
+        at = match json.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
+            Some(eight) => match special(u64::from_le_bytes(eight)) {
+                0 => {
+                    at += 8;
+                    continue;
+                }
+                found => at + found.trailing_zeros() as usize / 8,
+            },
+            None => at,
+        };
+        match json.get(at) {
+            Some(b'"') => return Ok(at + 1),
+            Some(b'\\') => at = escape(json, at + 1)?,
+            Some(0..0x20) | None => return bad(at, "the rest of a string"),
+            Some(_) => at += 1,
+        }
+    }
+}
+
+/// The high bit of the first byte that is a quote, a backslash or a control character. Bytes after
+/// it may be wrong about themselves, because of the borrow; that is why only the first counts.
+fn special(eight: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHS: u64 = ONES << 7;
+    let quote = eight ^ (ONES * u64::from(b'"'));
+    let backslash = eight ^ (ONES * u64::from(b'\\'));
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    (zero(quote) | zero(backslash) | (eight.wrapping_sub(ONES * 0x20) & !eight)) & HIGHS
+}
+
+/// Past what follows a backslash.
+fn escape(json: &[u8], at: usize) -> Result<usize, Syntax> {
+    match json.get(at) {
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
+        Some(b'u') => match json.get(at + 1..at + 5) {
+            Some(four) if four.iter().all(u8::is_ascii_hexdigit) => Ok(at + 5),
+            _ => bad(at, "four hexadecimal digits"),
+        },
+        _ => bad(at, "an escape"),
+    }
+}
+
+/// The end of a number or of one of the three words.
+fn scalar(json: &[u8], at: usize) -> Result<usize, Syntax> {
+    let word = |word: &[u8]| match json.get(at..at + word.len()) {
+        Some(found) if found == word => Ok(at + word.len()),
+        _ => bad(at, "a value"),
+    };
+    match json.get(at) {
+        Some(b'n') => word(b"null"),
+        Some(b't') => word(b"true"),
+        Some(b'f') => word(b"false"),
+        Some(b'-' | b'0'..=b'9') => number(json, at),
+        _ => bad(at, "a value"),
+    }
+}
+
+fn number(json: &[u8], mut at: usize) -> Result<usize, Syntax> {
+    if json.get(at) == Some(&b'-') {
+        at += 1;
+    }
+    at = if json.get(at) == Some(&b'0') { at + 1 } else { digits(json, at)? };
+    if json.get(at) == Some(&b'.') {
+        at = digits(json, at + 1)?;
+    }
+    if matches!(json.get(at), Some(b'e' | b'E')) {
+        let signed = matches!(json.get(at + 1), Some(b'+' | b'-'));
+        at = digits(json, at + 1 + usize::from(signed))?;
+    }
+    Ok(at)
+}
+
+/// One digit or more.
+fn digits(json: &[u8], at: usize) -> Result<usize, Syntax> {
+    let rest = json.get(at..).unwrap_or_default();
+    match rest.iter().take_while(|byte| byte.is_ascii_digit()).count() {
+        0 => bad(at, "a digit"),
+        count => Ok(at + count),
+    }
+}
+
+/// The objects (set) and arrays (not) that are open, innermost last.
+#[derive(Default)]
+struct Open {
+    depth: usize,
+    objects: [u64; DEPTH_MAX / 64],
+}
+
+impl Open {
+    fn push(&mut self, object: bool, at: usize) -> Result<(), Syntax> {
+        let Some(word) = self.objects.get_mut(self.depth / 64) else {
+            return bad(at, "at most 512 levels of nesting");
+        };
+        let bit = 1 << (self.depth % 64);
+        *word = if object { *word | bit } else { *word & !bit };
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn pop(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    fn innermost(&self) -> Option<bool> {
+        let last = self.depth.checked_sub(1)?;
+        Some(self.objects[last / 64] >> (last % 64) & 1 == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! The members of an object, the elements of an array.
+
+use std::ops::Range;
+
+use super::{Syntax, bad, colon, skip, space, string};
+
+/// Goes through an object or an array.
+///
+/// As an iterator it skips (and so checks) every value. To look into a value instead of skipping
+/// it, use [`head`](Self::head) and [`close`](Self::close): nothing is looked at twice then.
+///
+/// After an error it is at its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Children<'a> {
+    json: &'a [u8],
+    /// Where the next child starts, or past the closing bracket.
+    at: usize,
+    /// Where what came last ended: the opening bracket or the last value.
+    before: usize,
+    object: bool,
+    open: bool,
+}
+
+/// The beginning of a child.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    /// Where it starts, with its key.
+    pub(crate) start: usize,
+    /// The key between its quotes, as it is written; empty for an element of an array.
+    pub(crate) key: Range<usize>,
+    /// Where its value starts.
+    pub(crate) value: usize,
+}
+
+/// A child: a member of an object or an element of an array.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    /// The key between its quotes, as it is written; empty for an element of an array.
+    pub(crate) key: Range<usize>,
+    /// The value.
+    pub(crate) value: Range<usize>,
+    start: usize,
+    before: usize,
+    next: usize,
+}
+
+impl Member {
+    /// What to cut so that the child is gone with one comma. With `first`, all children before this
+    /// one are cut too, and the comma is the one after it.
+    pub(crate) fn extent(&self, first: bool) -> Range<usize> {
+        if first { self.start..self.next } else { self.before..self.value.end }
+    }
+}
+
+impl<'a> Children<'a> {
+    /// The children of the value at `at`, `None` if that is neither an object nor an array.
+    pub(crate) fn of(json: &'a [u8], at: usize) -> Option<Self> {
+        let at = space(json, at);
+        let object = match json.get(at)? {
+            b'{' => true,
+            b'[' => false,
+            _ => return None,
+        };
+        let before = at + 1;
+        Some(Self { json, at: space(json, before), before, object, open: true }.unless_empty())
+    }
+
+    /// The members of the value at `at`, `None` if that is no object.
+    pub(crate) fn of_object(json: &'a [u8], at: usize) -> Option<Self> {
+        Self::of(json, at).filter(|children| children.object)
+    }
+
+    /// The elements of the value at `at`, `None` if that is no array.
+    pub(crate) fn of_array(json: &'a [u8], at: usize) -> Option<Self> {
+        Self::of(json, at).filter(|children| !children.object)
+    }
+
+    /// Whether these are the members of an object.
+    pub(crate) fn is_object(&self) -> bool {
+        self.object
+    }
+
+    /// The next child, `None` after the last. [`close`](Self::close) must follow.
+    pub(crate) fn head(&mut self) -> Result<Option<Head>, Syntax> {
+        if !self.open {
+            return Ok(None);
+        }
+        let start = self.at;
+        if !self.object {
+            return Ok(Some(Head { start, key: start..start, value: start }));
+        }
+        let head = self.member_head(start);
+        self.open = head.is_ok();
+        head.map(Some)
+    }
+
+    fn member_head(&self, start: usize) -> Result<Head, Syntax> {
+        if self.json.get(start) != Some(&b'"') {
+            return bad(start, "a key");
+        }
+        let end = string(self.json, start + 1)?;
+        Ok(Head { start, key: start + 1..end - 1, value: colon(self.json, end)? })
+    }
+
+    /// The value of the last [`head`](Self::head) ended at `end`.
+    pub(crate) fn close(&mut self, end: usize) -> Result<(), Syntax> {
+        self.before = end;
+        self.at = space(self.json, end);
+        match (self.json.get(self.at), self.object) {
+            (Some(b','), _) => self.at = space(self.json, self.at + 1),
+            (Some(b'}'), true) | (Some(b']'), false) => {
+                self.open = false;
+                self.at += 1;
+            }
+            (_, object) => {
+                self.open = false;
+                return bad(self.at, if object { "',' or '}'" } else { "',' or ']'" });
+            }
+        }
+        Ok(())
+    }
+
+    /// Skips what is left: where the object or array ends.
+    pub(crate) fn end(mut self) -> Result<usize, Syntax> {
+        while let Some(head) = self.head()? {
+            self.close(skip(self.json, head.value)?)?;
+        }
+        Ok(self.at)
+    }
+
+    fn unless_empty(mut self) -> Self {
+        let close = if self.object { b'}' } else { b']' };
+        if self.json.get(self.at) == Some(&close) {
+            self.open = false;
+            self.at += 1;
+        }
+        self
+    }
+
+    fn member(&mut self, head: Head) -> Result<Member, Syntax> {
+        let before = self.before;
+        let end = skip(self.json, head.value).inspect_err(|_| self.open = false)?;
+        self.close(end)?;
+        let next = if self.open { self.at } else { end };
+        Ok(Member { key: head.key, value: head.value..end, start: head.start, before, next })
+    }
+}
+
+impl Iterator for Children<'_> {
+    type Item = Result<Member, Syntax>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.head().transpose().map(|head| self.member(head?))
+    }
+}
