@@ -2,10 +2,12 @@
 
 mod event;
 mod field;
+mod header;
 mod kind;
 mod labels;
 mod memo;
 mod pack;
+mod shared;
 
 use std::any::Any;
 use std::fmt;
@@ -57,6 +59,7 @@ enum Body {
     Json(Box<[u8]>),
 }
 
+#[derive(Clone)]
 struct Header {
     key: ObjectKey,
     uid: Box<str>,
@@ -68,7 +71,6 @@ struct Header {
 }
 
 /// The owner that has `controller: true`; shared between objects that have the same one.
-#[derive(PartialEq, Eq, Hash)]
 struct Owner {
     api_version: Box<str>,
     kind: Box<str>,
@@ -142,18 +144,19 @@ impl<K> Object<K> {
         Arc::ptr_eq(&self.raw, &other.raw)
     }
 
-    /// The typed object. Free while anyone still holds the `Arc` of an earlier call.
+    /// The typed object. Free while anyone still holds the `Arc` of an earlier call, unless some
+    /// hundreds of other objects of the informer were decoded since.
     pub fn decode(&self) -> Result<Arc<K>>
     where
         K: DeserializeOwned + Send + Sync + 'static,
     {
         let raw = &self.raw;
-        let known = raw.decoded.clone().or_else(|| raw.memo.recall(raw.id));
-        if let Some(known) = known.and_then(|typed| typed.downcast::<K>().ok()) {
+        let kept = raw.decoded.clone().and_then(|typed| typed.downcast::<K>().ok());
+        if let Some(known) = kept.or_else(|| raw.memo.recall(raw.id)) {
             return Ok(known);
         }
         let typed = Arc::new(self.decode_as::<K>()?);
-        raw.memo.remember(raw.id, typed.clone());
+        raw.memo.remember(raw.id, &typed);
         Ok(typed)
     }
 
@@ -196,12 +199,13 @@ impl<K> Object<K> {
         Packer::plain().pack(json.as_ref(), None).map(Object::cast)
     }
 
-    /// How many bytes this object takes, about; what it shares with others is not counted.
+    /// How many bytes this object takes, about. What it shares with others is not counted, nor
+    /// what a typed object that is kept with it has on the heap.
     pub fn memory(&self) -> usize {
         self.raw.memory()
     }
 
-    /// serde_json's messages can quote values; a position says as much and gives nothing away.
+    /// `serde_json`'s messages can quote values; a position says as much and gives nothing away.
     fn decode_error(&self, error: &serde_json::Error) -> Error {
         let text = format!("{} cannot be decoded: {}", self.key(), pack::position(error));
         Error::new(Cause::Decode { key: Some(self.key().clone()) }, text)
@@ -217,7 +221,8 @@ impl Raw {
 
     fn memory(&self) -> usize {
         let texts = self.header.key.as_str().len() + self.header.uid.len();
-        size_of::<Self>() + texts + self.json().len()
+        let typed = self.decoded.as_ref().map_or(0, |typed| size_of_val(&**typed));
+        size_of::<Self>() + texts + self.json().len() + typed
     }
 }
 

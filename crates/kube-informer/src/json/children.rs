@@ -103,8 +103,14 @@ impl<'a> Children<'a> {
     }
 
     /// The value of the last [`head`](Self::head) ended at `end`.
-    pub(crate) fn close(&mut self, end: usize) -> Result<(), Syntax> {
-        self.before = end;
+    pub(crate) fn close(&mut self, head: Head, end: usize) -> Result<Member, Syntax> {
+        let before = std::mem::replace(&mut self.before, end);
+        self.separator(end)?;
+        let next = if self.open { self.at } else { end };
+        Ok(Member { key: head.key, value: head.value..end, start: head.start, before, next })
+    }
+
+    fn separator(&mut self, end: usize) -> Result<(), Syntax> {
         self.at = space(self.json, end);
         match (self.json.get(self.at), self.object) {
             (Some(b','), _) => self.at = space(self.json, self.at + 1),
@@ -122,8 +128,8 @@ impl<'a> Children<'a> {
 
     /// Skips what is left: where the object or array ends.
     pub(crate) fn end(mut self) -> Result<usize, Syntax> {
-        while let Some(head) = self.head()? {
-            self.close(skip(self.json, head.value)?)?;
+        for member in &mut self {
+            member?;
         }
         Ok(self.at)
     }
@@ -136,20 +142,16 @@ impl<'a> Children<'a> {
         }
         self
     }
-
-    fn member(&mut self, head: Head) -> Result<Member, Syntax> {
-        let before = self.before;
-        let end = skip(self.json, head.value).inspect_err(|_| self.open = false)?;
-        self.close(end)?;
-        let next = if self.open { self.at } else { end };
-        Ok(Member { key: head.key, value: head.value..end, start: head.start, before, next })
-    }
 }
 
 impl Iterator for Children<'_> {
     type Item = Result<Member, Syntax>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.head().transpose().map(|head| self.member(head?))
+        self.head().transpose().map(|head| {
+            let head = head?;
+            let end = skip(self.json, head.value).inspect_err(|_| self.open = false)?;
+            self.close(head, end)
+        })
     }
 }

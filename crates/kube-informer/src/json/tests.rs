@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// Any value, as text with any white space: the value is what serde_json reads from it.
+/// Any value, as text with any white space.
 fn any_text() -> impl Strategy<Value = String> {
     let space = || "[ \n\r\t]{0,2}";
     let string = prop_oneof![
@@ -28,7 +28,7 @@ fn any_text() -> impl Strategy<Value = String> {
     (space(), value, space()).prop_map(|(a, value, b)| a + &value + &b)
 }
 
-/// serde_json refuses numbers that no f64 holds when it reads them, but not when it skips them.
+/// `serde_json` refuses numbers that no f64 holds when it reads them, but not when it skips them.
 fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
 }
@@ -120,7 +120,7 @@ proptest! {
                 Some(inner) => inner.end().unwrap(),
                 None => skip(json, head.value).unwrap(),
             };
-            children.close(end).unwrap();
+            children.close(head, end).unwrap();
         }
         prop_assert_eq!(children.end().unwrap(), skip(json, 0).unwrap());
     }

@@ -1,41 +1,77 @@
 //! Labels, shared between objects that have the same ones.
 
+use std::fmt;
+
 use crate::Selector;
 
 /// An object's labels, sorted by their names.
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct Labels(Vec<(Box<str>, Box<str>)>);
+#[derive(Default, PartialEq, Eq, Hash)]
+pub struct Labels {
+    /// Every name and value, one after the other.
+    text: Box<str>,
+    /// Where each name and each value ends.
+    ends: Box<[(u32, u32)]>,
+}
 
 impl Labels {
-    pub(crate) fn new(labels: impl IntoIterator<Item = (Box<str>, Box<str>)>) -> Self {
-        let mut labels: Vec<_> = labels.into_iter().collect();
-        labels.sort_unstable();
-        Self(labels)
+    /// The labels, given in any order; of two with the same name the last counts.
+    #[cfg(test)]
+    pub(crate) fn new<N: AsRef<str>, V: AsRef<str>>(
+        labels: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        let labels: Vec<(N, V)> = labels.into_iter().collect();
+        let pairs = labels.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
+        let sorted: std::collections::BTreeMap<_, _> = pairs.collect();
+        Self::sorted(sorted.into_iter())
+    }
+
+    /// The labels, given sorted by their names, none of them twice.
+    pub(super) fn sorted<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let (mut text, mut ends) = (String::new(), Vec::new());
+        for (name, value) in labels {
+            text.push_str(name);
+            let end = text.len() as u32;
+            text.push_str(value);
+            ends.push((end, text.len() as u32));
+        }
+        Self { text: text.into(), ends: ends.into() }
     }
 
     /// The value of a label.
     pub fn get(&self, label: &str) -> Option<&str> {
-        let at = self.0.binary_search_by(|(name, _)| (**name).cmp(label)).ok()?;
-        Some(&self.0[at].1)
+        // Most objects have so few that looking at each is as fast as anything.
+        self.iter().find(|(name, _)| *name == label).map(|(_, value)| value)
     }
 
     /// All of them, sorted.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (&**name, &**value))
+        let mut start = 0;
+        self.ends.iter().map(move |&(name, value)| {
+            let (from, name) = (start, name as usize);
+            start = value as usize;
+            let part = |range| self.text.get(range).unwrap_or_default();
+            (part(from..name), part(name..start))
+        })
     }
 
     /// How many.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.ends.len()
     }
 
     /// None.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ends.is_empty()
     }
 
     /// Whether a selector matches.
     pub fn matches(&self, selector: &Selector) -> bool {
         selector.matches(self)
+    }
+}
+
+impl fmt::Debug for Labels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
     }
 }

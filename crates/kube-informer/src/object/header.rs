@@ -1,0 +1,305 @@
+//! What the header of an object is made of, found in its JSON in one pass over all of it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::json::{self, Children, Syntax};
+use crate::{ObjectKey, ResourceVersion};
+
+/// The header as it is written, and what the packer has to know about the rest.
+#[derive(Default)]
+pub(super) struct Found<'a> {
+    name: Cow<'a, str>,
+    /// `None` until it is known whether there is one: half an object must not get half a key.
+    namespace: Option<Cow<'a, str>>,
+    pub(super) uid: Cow<'a, str>,
+    pub(super) version: Cow<'a, str>,
+    pub(super) generation: Option<i64>,
+    pub(super) deletion: Option<jiff::Timestamp>,
+    pub(super) labels: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    pub(super) controller: Option<FoundOwner<'a>>,
+    pub(super) has_api_version: bool,
+    pub(super) has_kind: bool,
+    /// The object itself, without the white space around it.
+    pub(super) extent: Range<usize>,
+    /// `metadata.managedFields`, each with a comma.
+    pub(super) managed: Vec<Range<usize>>,
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct FoundOwner<'a> {
+    pub(super) api_version: Cow<'a, str>,
+    pub(super) kind: Cow<'a, str>,
+    pub(super) name: Cow<'a, str>,
+    pub(super) uid: Cow<'a, str>,
+}
+
+/// Why an object cannot be kept. Says nothing of what is in it.
+pub(super) enum Problem {
+    Syntax(Syntax),
+    NotUtf8(usize),
+    Wrong { field: &'static str, expected: &'static str },
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Syntax(syntax) => write!(f, "it is not JSON: {syntax}"),
+            Self::NotUtf8(at) => write!(f, "it is not UTF-8 at byte {at}"),
+            Self::Wrong { field, expected } => write!(f, "its {field} is not {expected}"),
+        }
+    }
+}
+
+impl From<Syntax> for Problem {
+    fn from(syntax: Syntax) -> Self {
+        Self::Syntax(syntax)
+    }
+}
+
+/// What was found, also where something is wrong with it.
+pub(super) fn read(json: &[u8]) -> (Found<'_>, Result<(), Problem>) {
+    let mut reader = Reader { json, found: Found::default(), wrong: None };
+    let read = reader.object().map_err(Problem::from);
+    let utf8 = || {
+        std::str::from_utf8(json).map(drop).map_err(|error| Problem::NotUtf8(error.valid_up_to()))
+    };
+    let Reader { found, wrong, .. } = reader;
+    let verdict = read.and_then(|()| utf8()).and_then(|()| wrong.map_or(Ok(()), Err));
+    (found, verdict)
+}
+
+impl Found<'_> {
+    /// The key, if all of it is known.
+    pub(super) fn key(&self) -> Option<ObjectKey> {
+        let namespace = self.namespace.as_deref()?;
+        (!self.name.is_empty()).then(|| ObjectKey::namespaced(namespace, &self.name))
+    }
+
+    /// Of a key that is there twice the last one counts, as for everybody who decodes.
+    fn forget_metadata(&mut self) {
+        *self = Self {
+            has_api_version: self.has_api_version,
+            has_kind: self.has_kind,
+            managed: std::mem::take(&mut self.managed),
+            ..Self::default()
+        };
+    }
+
+    pub(super) fn resource_version(&self) -> ResourceVersion {
+        (*self.version).into()
+    }
+}
+
+struct Reader<'a> {
+    json: &'a [u8],
+    found: Found<'a>,
+    /// The first thing of a wrong type. The rest is read all the same, to know the key.
+    wrong: Option<Problem>,
+}
+
+impl<'a> Reader<'a> {
+    fn object(&mut self) -> Result<(), Syntax> {
+        let json = self.json;
+        let Some(mut members) = Children::of_object(json, 0) else {
+            self.wrong("JSON", "an object");
+            return json::whole(json).map(drop);
+        };
+        let mut has_metadata = false;
+        while let Some(head) = members.head()? {
+            let key = json::text(&json[head.key.clone()]);
+            let end = match key.as_deref() {
+                Some("metadata") => {
+                    has_metadata = true;
+                    self.found.forget_metadata();
+                    self.metadata(head.value)?
+                }
+                key => {
+                    self.found.has_api_version |= key == Some("apiVersion");
+                    self.found.has_kind |= key == Some("kind");
+                    json::skip(json, head.value)?
+                }
+            };
+            members.close(head, end)?;
+        }
+        if !has_metadata {
+            self.wrong("metadata", "there");
+        }
+        let end = members.end()?;
+        self.found.extent = json::space(json, 0)..end;
+        json::at_end(json, end)
+    }
+
+    /// Reads `metadata`, gives its end.
+    fn metadata(&mut self, at: usize) -> Result<usize, Syntax> {
+        let json = self.json;
+        let Some(mut members) = Children::of_object(json, at) else {
+            self.wrong("metadata", "an object");
+            return json::skip(json, at);
+        };
+        let mut kept = false;
+        while let Some(head) = members.head()? {
+            let key = json::text(&json[head.key.clone()]);
+            let managed = key.as_deref() == Some("managedFields");
+            let end = match key.as_deref() {
+                Some("labels") => self.labels(head.value)?,
+                Some("ownerReferences") => self.owners(head.value)?,
+                Some(key) => {
+                    let end = json::skip(json, head.value)?;
+                    self.field(key, &json[head.value..end]);
+                    end
+                }
+                None => json::skip(json, head.value)?,
+            };
+            let member = members.close(head, end)?;
+            if managed {
+                self.found.managed.push(member.extent(!kept));
+            }
+            kept |= !managed;
+        }
+        self.found.namespace.get_or_insert_default();
+        if self.found.name.is_empty() {
+            self.wrong("metadata.name", "there");
+        }
+        members.end()
+    }
+
+    /// One of the simple fields of `metadata`.
+    fn field(&mut self, key: &str, value: &'a [u8]) {
+        const STRING: &str = "a string";
+        let text = string(value);
+        match key {
+            "name" => match text {
+                Some(text) => self.found.name = text,
+                None => self.wrong("metadata.name", STRING),
+            },
+            "namespace" => match text {
+                Some(text) => self.found.namespace = Some(text),
+                None => self.wrong("metadata.namespace", STRING),
+            },
+            "uid" => match text {
+                Some(text) => self.found.uid = text,
+                None => self.wrong("metadata.uid", STRING),
+            },
+            "resourceVersion" => match text {
+                Some(text) => self.found.version = text,
+                None => self.wrong("metadata.resourceVersion", STRING),
+            },
+            "generation" => match integer(value) {
+                Some(generation) => self.found.generation = generation,
+                None => self.wrong("metadata.generation", "an integer of 64 bits"),
+            },
+            "deletionTimestamp" => match text.as_deref().map(timestamp) {
+                Some(Some(deletion)) => self.found.deletion = deletion,
+                _ => self.wrong("metadata.deletionTimestamp", "a time as RFC 3339 has it"),
+            },
+            _ => {}
+        }
+    }
+
+    fn labels(&mut self, at: usize) -> Result<usize, Syntax> {
+        let json = self.json;
+        self.found.labels.clear();
+        let Some(mut members) = Children::of_object(json, at) else {
+            return self.null_or_wrong(at, "metadata.labels", "a map of strings");
+        };
+        for member in &mut members {
+            let member = member?;
+            let name = json::text(&json[member.key]);
+            // A label that is null is one that is empty, as for Kubernetes.
+            match (name, string(&json[member.value])) {
+                (Some(name), Some(value)) => self.found.labels.push((name, value)),
+                _ => self.wrong("metadata.labels", "a map of strings"),
+            }
+        }
+        members.end()
+    }
+
+    /// Finds the owner that has `controller: true`, the first if there are several.
+    fn owners(&mut self, at: usize) -> Result<usize, Syntax> {
+        let json = self.json;
+        self.found.controller = None;
+        let Some(mut owners) = Children::of_array(json, at) else {
+            return self.null_or_wrong(at, "metadata.ownerReferences", "a list");
+        };
+        while let Some(head) = owners.head()? {
+            let end = self.owner(head.value)?;
+            owners.close(head, end)?;
+        }
+        owners.end()
+    }
+
+    fn owner(&mut self, at: usize) -> Result<usize, Syntax> {
+        const FIELD: &str = "metadata.ownerReferences";
+        let json = self.json;
+        let Some(mut members) = Children::of_object(json, at) else {
+            self.wrong(FIELD, "a list of owners");
+            return json::skip(json, at);
+        };
+        let (mut owner, mut controls) = (FoundOwner::default(), false);
+        for member in &mut members {
+            let member = member?;
+            let value = &json[member.value];
+            let key = json::text(&json[member.key]);
+            let field = match key.as_deref() {
+                Some("apiVersion") => &mut owner.api_version,
+                Some("kind") => &mut owner.kind,
+                Some("name") => &mut owner.name,
+                Some("uid") => &mut owner.uid,
+                Some("controller") => {
+                    controls = value == b"true";
+                    continue;
+                }
+                _ => continue,
+            };
+            match string(value) {
+                Some(text) => *field = text,
+                None => self.wrong(FIELD, "a list of owners"),
+            }
+        }
+        if controls && self.found.controller.is_none() {
+            self.found.controller = Some(owner);
+        }
+        members.end()
+    }
+
+    fn null_or_wrong(
+        &mut self,
+        at: usize,
+        field: &'static str,
+        expected: &'static str,
+    ) -> Result<usize, Syntax> {
+        let end = json::skip(self.json, at)?;
+        if &self.json[at..end] != b"null" {
+            self.wrong(field, expected);
+        }
+        Ok(end)
+    }
+
+    fn wrong(&mut self, field: &'static str, expected: &'static str) {
+        self.wrong.get_or_insert(Problem::Wrong { field, expected });
+    }
+}
+
+/// A string; null is an empty one, as for Kubernetes.
+fn string(value: &[u8]) -> Option<Cow<'_, str>> {
+    match value {
+        [b'"', text @ .., b'"'] => json::text(text),
+        b"null" => Some(Cow::default()),
+        _ => None,
+    }
+}
+
+fn integer(value: &[u8]) -> Option<Option<i64>> {
+    if value == b"null" {
+        return Some(None);
+    }
+    std::str::from_utf8(value).ok()?.parse().ok().map(Some)
+}
+
+fn timestamp(text: &str) -> Option<Option<jiff::Timestamp>> {
+    if text.is_empty() {
+        return Some(None);
+    }
+    text.parse().ok().map(Some)
+}
