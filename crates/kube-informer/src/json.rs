@@ -9,7 +9,7 @@ mod children;
 mod text;
 mod value_end;
 
-pub(crate) use children::{Children, Member};
+pub(crate) use children::{Children, Head, Member};
 pub(crate) use text::{is_key, text};
 pub(crate) use value_end::ValueEnd;
 
@@ -120,28 +120,32 @@ fn colon(json: &[u8], at: usize) -> Result<usize, Syntax> {
 }
 
 /// The end of a string, past its quote; `at` is past its first one.
-///
-/// Eight bytes at a time. Most strings of an object are shorter than what a call to memchr costs,
-/// and memchr does not find control characters, which have no place in a string.
 fn string(json: &[u8], mut at: usize) -> Result<usize, Syntax> {
     loop {
-        at = match json.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
-            Some(eight) => match special(u64::from_le_bytes(eight)) {
-                0 => {
-                    at += 8;
-                    continue;
-                }
-                found => at + found.trailing_zeros() as usize / 8,
-            },
-            None => at,
-        };
+        at = plain(json, at);
         match json.get(at) {
             Some(b'"') => return Ok(at + 1),
             Some(b'\\') => at = escape(json, at + 1)?,
-            Some(0..0x20) | None => return bad(at, "the rest of a string"),
-            Some(_) => at += 1,
+            _ => return bad(at, "the rest of a string"),
         }
     }
+}
+
+/// Where the next byte is that is a quote, a backslash or a control character, or the end.
+///
+/// Eight bytes at a time. Most strings of an object are shorter than what a call to memchr costs,
+/// and memchr does not find control characters, which have no place in a string.
+fn plain(json: &[u8], mut at: usize) -> usize {
+    while let Some(eight) = json.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
+        match special(u64::from_le_bytes(eight)) {
+            0 => at += 8,
+            found => return at + found.trailing_zeros() as usize / 8,
+        }
+    }
+    while json.get(at).is_some_and(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)) {
+        at += 1;
+    }
+    at
 }
 
 /// The high bit of the first byte that is a quote, a backslash or a control character. Bytes after

@@ -174,6 +174,11 @@ impl<K> Object<K> {
             .map_err(|error| self.decode_error(&error).context(format_args!("field {path}")))
     }
 
+    /// The values of a field to index this object by; see [`FieldPath::values`].
+    pub(crate) fn index_values(&self, path: &FieldPath) -> Vec<Arc<str>> {
+        path.values(self.raw.json())
+    }
+
     /// The object as JSON text, without `metadata.managedFields` unless they are kept.
     pub fn to_json(&self) -> Result<Bytes> {
         Ok(Bytes::from_owner(Json(self.raw.clone())))

@@ -1,6 +1,6 @@
 //! The end of a value that is still arriving.
 
-use super::{Syntax, bad, space};
+use super::{Syntax, bad, plain, space};
 
 /// Finds where one value ends while it arrives, looking at every byte once.
 ///
@@ -99,20 +99,22 @@ impl ValueEnd {
         (self.at < buffer.len()).then_some(self.at)
     }
 
-    /// To the end of the string, or of the buffer, or before a backslash that ends the buffer.
+    /// To the end of the string or of the buffer; past that by one if it ends with a backslash.
     fn string(&mut self, buffer: &[u8]) {
-        while let Some(rest) = buffer.get(self.at..) {
-            let Some(found) = memchr::memchr2(b'"', b'\\', rest) else { break };
-            if rest[found] == b'"' {
-                self.at += found + 1;
-                self.inside = Inside::Brackets;
-                return;
+        loop {
+            self.at = plain(buffer, self.at);
+            match buffer.get(self.at) {
+                None => return,
+                Some(b'"') => {
+                    self.at += 1;
+                    self.inside = Inside::Brackets;
+                    return;
+                }
+                // A backslash and what it escapes are passed together.
+                Some(b'\\') => self.at += 2,
+                Some(_) => self.at += 1,
             }
-            // A backslash and what it escapes are passed together.
-            self.at += found + 2;
         }
-        // Past the end by one if the buffer ended with a backslash.
-        self.at = self.at.max(buffer.len());
     }
 
     /// To the next string, or to the closing bracket, or to the end of the buffer.

@@ -1,31 +1,236 @@
 //! Paths to fields.
 
+mod parse;
+
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::error::Cause;
+use crate::json::{self, Children, Head, Syntax};
 use crate::{Error, Result};
 
 /// A path to a field: `spec.nodeName`, `spec.containers[*].image`, or a JSON pointer (`/a/b~1c`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FieldPath(Arc<str>);
+///
+/// Names are separated by dots. `[0]` is an element of a list, `[*]` everything in a list or map.
+/// Names with dots or slashes are quoted, `metadata.labels['app.kubernetes.io/name']`, or have a
+/// backslash before each dot. What begins with a slash is a JSON pointer, as in RFC 6901.
+///
+/// Text converts to a path whatever it says. What is wrong with it is an error where it is used,
+/// or at once with [`parse`](Self::parse).
+///
+/// ```
+/// use kube_informer::{FieldPath, Object};
+///
+/// let pod: Object = Object::from_json(
+///     r#"{"metadata": {"name": "web-0", "labels": {"example.com/tier": "front"}},
+///         "spec": {"containers": [{"image": "web:1"}, {"image": "proxy:2"}]}}"#,
+/// )?;
+/// let images: Option<Vec<String>> = pod.field("spec.containers[*].image")?;
+/// assert_eq!(images.unwrap(), ["web:1", "proxy:2"]);
+/// let tier: Option<String> = pod.field("metadata.labels['example.com/tier']")?;
+/// assert_eq!(tier.as_deref(), Some("front"));
+/// // To ask many objects, parse the path once.
+/// let node = FieldPath::parse("spec.nodeName")?;
+/// assert_eq!(pod.field::<String>(&node)?, None);
+/// # Ok::<(), kube_informer::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct FieldPath(Arc<Parsed>);
+
+struct Parsed {
+    text: Box<str>,
+    steps: Result<Vec<Step>>,
+}
+
+/// One step down into a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// A member of an object.
+    Key(Box<str>),
+    /// An element of an array.
+    Index(usize),
+    /// A number in a JSON pointer: an element of an array or a member of an object.
+    Either(Box<str>, usize),
+    /// All there is in an array or object.
+    Every,
+}
+
+impl Step {
+    /// Whether it leads to this child, of an object or of an array, where it is the `nth`.
+    pub(crate) fn leads_to(&self, json: &[u8], head: &Head, object: bool, nth: usize) -> bool {
+        let is_key = |key: &str| object && json::is_key(&json[head.key.clone()], key);
+        match self {
+            Self::Every => true,
+            Self::Key(key) => is_key(key),
+            Self::Index(index) => !object && nth == *index,
+            Self::Either(key, index) => is_key(key) || !object && nth == *index,
+        }
+    }
+}
 
 impl FieldPath {
-    /// The JSON text of what is there; a list of everything where the path has a `[*]`.
-    pub(crate) fn find<'a>(&self, json: &'a [u8]) -> Result<Option<Cow<'a, str>>> {
-        let _ = json;
-        Err(Error::invalid("not yet"))
+    /// The path that a text says, or what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self> {
+        let path = Self::from(text);
+        path.steps()?;
+        Ok(path)
     }
+
+    /// The steps, or what is wrong with the text.
+    pub(crate) fn steps(&self) -> Result<&[Step]> {
+        self.0.steps.as_deref().map_err(Clone::clone)
+    }
+
+    /// The JSON text of what is there; a list of everything where the path has a `[*]`. `None` where
+    /// there is nothing, or null.
+    ///
+    /// Of a key that is there twice, which no API server sends, the first counts: what is behind it
+    /// is not looked at.
+    pub(crate) fn find<'a>(&self, json: &'a [u8]) -> Result<Option<Cow<'a, str>>> {
+        let steps = self.steps()?;
+        let text = |range: Range<usize>| {
+            std::str::from_utf8(&json[range]).map_err(|_| self.broken(&"not UTF-8"))
+        };
+        let mut ranges = Vec::new();
+        let many = visit(json, 0, steps, &mut |range| ranges.push(range))
+            .map_err(|syntax| self.broken(&syntax))?;
+        if !steps.contains(&Step::Every) {
+            return ranges.pop().map(|range| text(range).map(Cow::Borrowed)).transpose();
+        }
+        if !many {
+            return Ok(None);
+        }
+        let texts = ranges.into_iter().map(text).collect::<Result<Vec<_>>>()?;
+        Ok(Some(Cow::Owned(format!("[{}]", texts.join(",")))))
+    }
+
+    /// The values to index an object by, sorted: texts as they are, numbers and truth values as they
+    /// are written. None where there is nothing else, or where the path is none.
+    pub(crate) fn values(&self, json: &[u8]) -> Vec<Arc<str>> {
+        let mut values = Vec::new();
+        let mut add = |range: Range<usize>| {
+            let value = match &json[range] {
+                [b'"', text @ .., b'"'] => json::text(text),
+                [b'{' | b'[', ..] => None,
+                other => std::str::from_utf8(other).ok().map(Cow::Borrowed),
+            };
+            values.extend(value.map(Arc::<str>::from));
+        };
+        if let Ok(steps) = self.steps() {
+            // What is kept of an object is JSON; if it were not, what was found is still there.
+            let _ = visit(json, 0, steps, &mut add);
+        }
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    fn broken(&self, why: &dyn fmt::Display) -> Error {
+        Error::new(Cause::Decode { key: None }, format!("{self} cannot be found: {why}"))
+    }
+}
+
+/// Calls `found` with all that is where the steps lead and is not null. Gives whether there is a list
+/// or map where the first `[*]` is.
+fn visit(
+    json: &[u8],
+    mut at: usize,
+    steps: &[Step],
+    found: &mut dyn FnMut(Range<usize>),
+) -> Result<bool, Syntax> {
+    for (n, step) in steps.iter().enumerate() {
+        let Some(mut children) = Children::of(json, at) else { return Ok(false) };
+        if *step == Step::Every {
+            return every(json, children, &steps[n + 1..], found);
+        }
+        let Some(value) = descend(json, &mut children, step)? else { return Ok(false) };
+        at = value;
+    }
+    let at = json::space(json, at);
+    let end = json::skip(json, at)?;
+    if &json[at..end] != b"null" {
+        found(at..end);
+    }
+    Ok(false)
+}
+
+fn every(
+    json: &[u8],
+    mut children: Children<'_>,
+    steps: &[Step],
+    found: &mut dyn FnMut(Range<usize>),
+) -> Result<bool, Syntax> {
+    while let Some(head) = children.head()? {
+        visit(json, head.value, steps, found)?;
+        let end = json::skip(json, head.value)?;
+        children.close(head, end)?;
+    }
+    Ok(true)
+}
+
+/// Where the value of the child starts that a step leads to.
+fn descend(json: &[u8], children: &mut Children<'_>, step: &Step) -> Result<Option<usize>, Syntax> {
+    let mut nth = 0;
+    while let Some(head) = children.head()? {
+        if step.leads_to(json, &head, children.is_object(), nth) {
+            return Ok(Some(head.value));
+        }
+        let end = json::skip(json, head.value)?;
+        children.close(head, end)?;
+        nth += 1;
+    }
+    Ok(None)
 }
 
 impl From<&str> for FieldPath {
     fn from(text: &str) -> Self {
-        Self(text.into())
+        Self(Arc::new(Parsed { steps: parse::steps(text), text: text.into() }))
+    }
+}
+impl From<String> for FieldPath {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+impl From<&FieldPath> for FieldPath {
+    fn from(path: &FieldPath) -> Self {
+        path.clone()
+    }
+}
+impl FromStr for FieldPath {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        Self::parse(text)
+    }
+}
+
+/// Equal if they are written the same.
+impl PartialEq for FieldPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.text == other.0.text
+    }
+}
+impl Eq for FieldPath {}
+impl Hash for FieldPath {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.text.hash(state);
     }
 }
 
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.pad(&self.0.text)
     }
 }
+impl fmt::Debug for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! From the text of a path to its steps.
+
+use super::Step;
+use crate::{Error, Result};
+
+pub(super) fn steps(text: &str) -> Result<Vec<Step>> {
+    let steps = match text.strip_prefix('/') {
+        Some(pointer) => pointer.split('/').map(token).collect(),
+        None => Parser { text, at: 0 }.path(),
+    };
+    steps
+        .map_err(|Wrong(what)| Error::invalid(format!("{text:?} is not a path to a field: {what}")))
+}
+
+struct Wrong(String);
+
+/// One reference token of a JSON pointer.
+fn token(text: &str) -> Result<Step, Wrong> {
+    if text
+        .match_indices('~')
+        .any(|(at, _)| !matches!(text.as_bytes().get(at + 1), Some(b'0' | b'1')))
+    {
+        let what = "in a JSON pointer a tilde is written ~0 and a slash ~1";
+        return Err(Wrong(what.to_owned()));
+    }
+    let key: Box<str> = text.replace("~1", "/").replace("~0", "~").into();
+    Ok(index(text).map_or_else(|| Step::Key(key.clone()), |index| Step::Either(key.clone(), index)))
+}
+
+fn index(text: &str) -> Option<usize> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let plain = text == "0" || !text.starts_with('0');
+    (digits && plain).then(|| text.parse().ok()).flatten()
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn path(mut self) -> Result<Vec<Step>, Wrong> {
+        let mut steps = Vec::new();
+        if self.text.is_empty() {
+            return Err(Wrong("it is empty; spec.nodeName would be one".to_owned()));
+        }
+        // kubectl writes them with a dot in front.
+        if self.peek() == Some('.') {
+            self.next();
+        }
+        if self.peek() != Some('[') {
+            steps.push(self.name()?);
+        }
+        while let Some(next) = self.next() {
+            match next {
+                '[' => steps.push(self.bracket()?),
+                '.' => steps.push(self.name()?),
+                _ => return self.wrong("a dot or a bracket expected", self.at - next.len_utf8()),
+            }
+        }
+        Ok(steps)
+    }
+
+    fn name(&mut self) -> Result<Step, Wrong> {
+        let start = self.at;
+        let mut name = String::new();
+        let mut escaped = false;
+        while let Some(next) = self.peek().filter(|next| !matches!(next, '.' | '[')) {
+            self.next();
+            match next {
+                '\\' => {
+                    escaped = true;
+                    match self.next() {
+                        Some(next) => name.push(next),
+                        None => return self.wrong("a backslash at the end", self.at),
+                    }
+                }
+                ']' => return self.wrong("a closing bracket that was not opened", self.at - 1),
+                next => name.push(next),
+            }
+        }
+        match name.as_str() {
+            "" => self.wrong("a name expected", start),
+            "*" if !escaped => Ok(Step::Every),
+            _ => Ok(Step::Key(name.into())),
+        }
+    }
+
+    /// What is behind an opening bracket, and the closing one.
+    fn bracket(&mut self) -> Result<Step, Wrong> {
+        let start = self.at;
+        if let Some(quote) = self.peek().filter(|next| matches!(next, '\'' | '"')) {
+            self.next();
+            let key = self.quoted(quote)?;
+            return match self.next() {
+                Some(']') => Ok(Step::Key(key.into())),
+                _ => self.wrong("a closing bracket expected behind the quote", start),
+            };
+        }
+        let Some(length) = self.text[start..].find(']') else {
+            return self.wrong("a bracket that is not closed", start - 1);
+        };
+        self.at += length + 1;
+        match &self.text[start..start + length] {
+            "*" => Ok(Step::Every),
+            inside => match index(inside) {
+                Some(index) => Ok(Step::Index(index)),
+                None => self.wrong("[0], [*] or ['name'] expected", start - 1),
+            },
+        }
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<String, Wrong> {
+        let (start, mut key) = (self.at, String::new());
+        while let Some(next) = self.next() {
+            match next {
+                '\\' => key.extend(self.next()),
+                next if next == quote => return Ok(key),
+                next => key.push(next),
+            }
+        }
+        self.wrong("a quote that is not closed", start - 1)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek();
+        self.at += next.map_or(0, char::len_utf8);
+        next
+    }
+
+    fn wrong<T>(&self, what: &str, at: usize) -> Result<T, Wrong> {
+        let characters = self.text.get(..at).map_or(at, |before| before.chars().count());
+        Err(Wrong(format!("{what}, at character {}", characters + 1)))
+    }
+}
