@@ -9,6 +9,8 @@ mod children;
 mod text;
 mod value_end;
 
+use std::ops::Range;
+
 pub(crate) use children::{Children, Head, Member};
 pub(crate) use text::{is_key, text};
 pub(crate) use value_end::ValueEnd;
@@ -78,7 +80,7 @@ pub(crate) fn skip(json: &[u8], at: usize) -> Result<usize, Syntax> {
 }
 
 /// The whole text is one value, with white space around at most: the range of the value.
-pub(crate) fn whole(json: &[u8]) -> Result<std::ops::Range<usize>, Syntax> {
+pub(crate) fn whole(json: &[u8]) -> Result<Range<usize>, Syntax> {
     let start = space(json, 0);
     let end = skip(json, start)?;
     at_end(json, end)?;
@@ -208,6 +210,21 @@ fn digits(json: &[u8], at: usize) -> Result<usize, Syntax> {
         0 => bad(at, "a digit"),
         count => Ok(at + count),
     }
+}
+
+/// Copies a part of the JSON without the cuts, which are in their order and in that part.
+pub(crate) fn copy_without(
+    json: &[u8],
+    part: Range<usize>,
+    cuts: &[Range<usize>],
+    copy: &mut Vec<u8>,
+) {
+    let mut from = part.start;
+    for cut in cuts {
+        copy.extend_from_slice(&json[from..cut.start]);
+        from = cut.end;
+    }
+    copy.extend_from_slice(&json[from..part.end]);
 }
 
 /// The objects (set) and arrays (not) that are open, innermost last.

@@ -23,9 +23,10 @@ use crate::{Error, ObjectKey, ResourceVersion, Result};
 
 pub use event::{Deleted, Event, FinalState};
 pub use field::FieldPath;
+pub(crate) use field::Step;
 pub use kind::{Kind, StaticKind, Untyped};
 pub use labels::Labels;
-pub(crate) use pack::{Decoder, Packer, Types};
+pub(crate) use pack::{Decoder, Packer, Types, position};
 
 use memo::Memo;
 
@@ -212,7 +213,7 @@ impl<K> Object<K> {
 
     /// `serde_json`'s messages can quote values; a position says as much and gives nothing away.
     fn decode_error(&self, error: &serde_json::Error) -> Error {
-        let text = format!("{} cannot be decoded: {}", self.key(), pack::position(error));
+        let text = format!("{} cannot be decoded: {}", self.key(), position(error));
         Error::new(Cause::Decode { key: Some(self.key().clone()) }, text)
     }
 }

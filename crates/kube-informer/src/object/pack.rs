@@ -12,6 +12,7 @@ use super::header::{self, Found};
 use super::shared::Shared;
 use super::{Body, Header, Memo, Object, Raw};
 use crate::error::Cause;
+use crate::json;
 use crate::{Error, ObjectKey, ResourceVersion, Result, Transform};
 
 /// `Storage::Decoded`: how to decode. All that the core is given of `K`.
@@ -117,11 +118,7 @@ impl Packer {
             body.extend_from_slice(&types);
             from += 1;
         }
-        for cut in cuts {
-            body.extend_from_slice(&json[from..cut.start]);
-            from = cut.end;
-        }
-        body.extend_from_slice(&json[from..found.extent.end]);
+        json::copy_without(json, from..found.extent.end, cuts, &mut body);
         body.into()
     }
 
