@@ -9,12 +9,13 @@ mod selector;
 mod status;
 mod transform;
 mod version;
+mod wire;
 
 pub mod list_watch;
 
 pub use error::{BoxError, Error, Result};
 pub use key::{KeyRef, ObjectKey};
-pub use list_watch::ListWatch;
+pub use list_watch::{KubeListWatch, ListWatch};
 pub use object::{
     Deleted, Event, FieldPath, FinalState, Kind, Labels, Object, OwnerRef, StaticKind, Untyped,
 };

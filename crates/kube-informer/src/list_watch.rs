@@ -1,11 +1,18 @@
 //! The one seam: where lists and watches come from. Tests put their own here.
 
+mod kube;
+mod repacked;
+
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 
 use crate::{Error, Object, ResourceVersion, Result};
+
+pub use kube::KubeListWatch;
+#[allow(unused_imports)]
+pub(crate) use repacked::Repacked;
 
 /// A list as it arrives, item by item.
 pub type ListStream = BoxStream<'static, Result<ListItem>>;

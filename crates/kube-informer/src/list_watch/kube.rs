@@ -1,0 +1,279 @@
+//! The API server, through kube's client.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::future::BoxFuture;
+use futures_util::{StreamExt, stream};
+use http_body_util::BodyExt;
+use kube_client::client::Body;
+use kube_client::{Api, Client};
+use kube_core::ApiResource;
+use tokio::time::timeout;
+
+use super::{ListItem, ListOptions, ListStream, ListWatch, WatchItem, WatchOptions, WatchStream};
+use crate::object::Packer;
+use crate::wire::{
+    Call, Change, ListQuery, ListReader, Target, Verb, WatchPart, WatchQuery, WatchReader, accept,
+    failed, request, timed_out,
+};
+use crate::{Error, Kind, ResourceVersion, Result, StaticKind, Transform};
+
+/// How long the head of a watch may take. A server answers at once, or waits three seconds for its
+/// cache to have the version; the rest is for connecting and for a server under load.
+const WATCH_HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How long the head of a list may take: a server gives up on a list after a minute, and should be
+/// given the time to say so.
+const LIST_HEAD_WAIT_MAX: Duration = Duration::from_secs(75);
+
+/// How long nothing of a list may come before its connection is taken for dead. As long as a watch
+/// may be silent; the time that the whole list takes does not matter.
+const LIST_BODY_WAIT_MAX: Duration = Duration::from_secs(75);
+
+/// Lists and watches a resource of an API server. What factories use.
+///
+/// ```
+/// use kube_informer::ListWatch;
+/// use kube_informer::list_watch::KubeListWatch;
+/// # use embedded_apiserver::ApiServer;
+/// # use k8s_openapi::api::core::v1::Pod;
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// # let client = ApiServer::start().client();
+/// let pods = KubeListWatch::of::<Pod>(client).namespace("web").labels("app=shop");
+/// assert_eq!(pods.name(), "pods in web, labels app=shop");
+/// # }
+/// ```
+///
+/// kube's client by default retries by itself what a server answers with 429, 503 or 504, up to
+/// fifteen times. An informer does that too, and reports it: build the client with
+/// `Config { default_retry: false, .. }` to see such answers.
+#[derive(Clone)]
+pub struct KubeListWatch {
+    client: Client,
+    name: String,
+    target: Target,
+    packer: Arc<Packer>,
+    /// Made from an `Api` whose path is none that a resource has.
+    strange_path: Option<String>,
+}
+
+impl KubeListWatch {
+    /// For any resource: everywhere, all objects, whole.
+    pub fn new(client: Client, resource: &ApiResource) -> Self {
+        Self::with_target(client, Target::new(resource))
+    }
+
+    /// For a kind that is known at compile time.
+    pub fn of<K: StaticKind>(client: Client) -> Self {
+        let listed = Self::new(client, &ApiResource::erase::<K>(&()));
+        if K::metadata_api() { listed.metadata_only() } else { listed }
+    }
+
+    /// Only this namespace; an empty one is all of them.
+    pub fn namespace(self, namespace: &str) -> Self {
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        self.with(|target| target.namespace = namespace.map(str::to_owned))
+    }
+
+    /// Only objects with these labels.
+    pub fn labels(self, selector: impl fmt::Display) -> Self {
+        self.with(|target| target.labels = selector.to_string())
+    }
+
+    /// Only objects with these fields, as far as the server knows to select by them.
+    pub fn fields(self, selector: impl fmt::Display) -> Self {
+        self.with(|target| target.fields = selector.to_string())
+    }
+
+    /// Only the metadata of objects; the server leaves out the rest.
+    pub fn metadata_only(self) -> Self {
+        self.with(|target| target.metadata_only = true)
+    }
+
+    /// How objects are made of what the server sends.
+    #[allow(dead_code)]
+    pub(crate) fn packer(mut self, packer: Arc<Packer>) -> Self {
+        self.packer = packer;
+        self
+    }
+
+    fn with_target(client: Client, target: Target) -> Self {
+        let packer = Arc::new(Packer::new(Transform::default(), None, false));
+        Self { client, name: target.name(), target, packer, strange_path: None }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Target)) -> Self {
+        change(&mut self.target);
+        self.name = self.target.name();
+        self
+    }
+
+    /// Sends a request and looks at the head of what comes back.
+    async fn open(&self, verb: Verb, query: String, wait: Duration) -> Result<(Body, Call)> {
+        if let Some(path) = &self.strange_path {
+            return Err(Error::invalid(format!(
+                "{path:?} is not the path of a resource: /api/VERSION/… or /apis/GROUP/VERSION/… is"
+            )));
+        }
+        let call = Call { verb, target: Arc::new(self.target.clone()) };
+        let sent = self.client.send(request(&call, &query)?);
+        let response = timeout(wait, sent).await.map_err(|_| timed_out(&call, wait, false))?;
+        let response = response.map_err(|error| failed(&error, &call))?;
+        Ok((accept(response, &call).await?, call))
+    }
+}
+
+impl ListWatch for KubeListWatch {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn list(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream>> {
+        Box::pin(async move {
+            let query = ListQuery {
+                resource_version: version(options.resource_version.as_ref()),
+                limit: options.limit.unwrap_or_default(),
+                continue_token: options.continue_token.as_deref().unwrap_or_default(),
+            };
+            let query = query.text(&self.target);
+            let (body, call) = self.open(Verb::List, query, LIST_HEAD_WAIT_MAX).await?;
+            let reader = ListReader::new(call.clone(), self.packer.clone());
+            let reading = Some((reader, Reading { body, call }));
+            Ok(stream::unfold(reading, next_of_list).boxed())
+        })
+    }
+
+    fn watch(&self, options: WatchOptions) -> BoxFuture<'_, Result<WatchStream>> {
+        Box::pin(async move {
+            let query = WatchQuery {
+                resource_version: version(options.resource_version.as_ref()),
+                send_initial_events: options.send_initial_events,
+                timeout: options.timeout,
+            };
+            let query = query.text(&self.target);
+            let (body, call) = self.open(Verb::Watch, query, WATCH_HEAD_WAIT_MAX).await?;
+            let reader = WatchReader::new(call.clone(), self.packer.clone());
+            let reading = Some((reader, Reading { body, call }));
+            Ok(stream::unfold(reading, next_of_watch).boxed())
+        })
+    }
+}
+
+fn version(version: Option<&ResourceVersion>) -> &str {
+    version.map(ResourceVersion::as_str).unwrap_or_default()
+}
+
+/// A body that is being read.
+struct Reading {
+    body: Body,
+    call: Call,
+}
+
+impl Reading {
+    /// What comes next of the body, `None` at its end.
+    async fn chunk(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            let frame = frame.map_err(|error| failed(&error, &self.call))?;
+            // Trailers are not for us.
+            if let Ok(chunk) = frame.into_data() {
+                return Ok(Some(chunk));
+            }
+        }
+    }
+
+    /// The same, but not without end.
+    async fn chunk_in_time(&mut self) -> Result<Option<Bytes>> {
+        let wait = LIST_BODY_WAIT_MAX;
+        let chunk = timeout(wait, self.chunk()).await;
+        chunk.unwrap_or_else(|_| Err(timed_out(&self.call, wait, true)))
+    }
+}
+
+/// `None` once the end or an error has been given out.
+type OpenList = Option<(ListReader, Reading)>;
+type OpenWatch = Option<(WatchReader, Reading)>;
+
+async fn next_of_list(list: OpenList) -> Option<(Result<ListItem>, OpenList)> {
+    let (mut reader, mut reading) = list?;
+    loop {
+        if let Some(item) = reader.next() {
+            let item = match item {
+                Ok(Ok(object)) => ListItem::Object(object),
+                Ok(Err(error)) => ListItem::Unreadable(error),
+                Err(error) => return Some((Err(error), None)),
+            };
+            return Some((Ok(item), Some((reader, reading))));
+        }
+        match reading.chunk_in_time().await {
+            Ok(Some(chunk)) => reader.push(&chunk),
+            Ok(None) => {
+                let end = reader.finish().map(|end| ListItem::End {
+                    resource_version: end.resource_version,
+                    continue_token: end.continue_token,
+                });
+                return Some((end, None));
+            }
+            Err(error) => return Some((Err(error), None)),
+        }
+    }
+}
+
+async fn next_of_watch(watch: OpenWatch) -> Option<(Result<WatchItem>, OpenWatch)> {
+    let (mut reader, mut reading) = watch?;
+    loop {
+        match reader.next() {
+            Some(Ok(part)) => return Some((Ok(item(part)), Some((reader, reading)))),
+            Some(Err(error)) => return Some((Err(error), None)),
+            None => {}
+        }
+        match reading.chunk().await {
+            Ok(Some(chunk)) => reader.push(chunk),
+            Ok(None) => return reader.finish().map(|last| (last.map(item), None)),
+            Err(error) => return Some((Err(error), None)),
+        }
+    }
+}
+
+fn item(part: WatchPart) -> WatchItem {
+    match part {
+        WatchPart::Change(Change::Added, Ok(object)) => WatchItem::Added(object),
+        WatchPart::Change(Change::Modified, Ok(object)) => WatchItem::Modified(object),
+        WatchPart::Change(Change::Deleted, Ok(object)) => WatchItem::Deleted(object),
+        WatchPart::Change(change, Err((error, resource_version))) => {
+            let deleted = change == Change::Deleted;
+            WatchItem::Unreadable { error, resource_version, deleted }
+        }
+        WatchPart::Bookmark { resource_version, initial_events_end } => {
+            WatchItem::Bookmark { resource_version, initial_events_end }
+        }
+    }
+}
+
+/// With the resource, namespace and metadata-only of the `Api`.
+impl<K: Kind> From<Api<K>> for KubeListWatch {
+    fn from(api: Api<K>) -> Self {
+        let path = api.resource_url().to_owned();
+        let target = Target::from_path(&path, api.namespace());
+        let strange_path = target.is_none().then_some(path);
+        let mut target = target.unwrap_or_default();
+        target.metadata_only = K::metadata_api();
+        // An `Api` does not tell what its dynamic type was. If that is nothing, we have one too.
+        let nothing: &dyn Any = &();
+        let known = nothing.downcast_ref::<K::DynamicType>();
+        target.kind = known.map(|known| K::kind(known).into_owned());
+        let name = strange_path.clone().unwrap_or_else(|| target.name());
+        Self { name, strange_path, ..Self::with_target(api.into_client(), target) }
+    }
+}
+
+/// What it lists; nothing of the client.
+impl fmt::Debug for KubeListWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KubeListWatch({})", self.name)
+    }
+}

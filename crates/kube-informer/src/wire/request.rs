@@ -1,0 +1,115 @@
+//! Requests, and what errors call them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::header::{ACCEPT, ACCEPT_ENCODING};
+use kube_client::client::Body;
+
+use super::Target;
+use crate::{Error, Result};
+
+/// A server that cannot leave out what is not metadata sends all of it.
+const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+const METADATA_WATCH: &str =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+/// What is done to a resource, as RBAC calls it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verb {
+    List,
+    Watch,
+}
+
+impl Verb {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Verb::List => "list",
+            Verb::Watch => "watch",
+        }
+    }
+}
+
+/// A request as errors name it: `list pods in namespace "web"`.
+#[derive(Clone)]
+pub(crate) struct Call {
+    pub(crate) verb: Verb,
+    pub(crate) target: Arc<Target>,
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ", self.verb.as_str(), self.target.group_resource())?;
+        match &self.target.namespace {
+            Some(namespace) => write!(f, "in namespace {namespace:?}"),
+            None => f.write_str("cluster-wide"),
+        }
+    }
+}
+
+/// The request for a call, with the query string that was made for it.
+pub(crate) fn request(call: &Call, query: &str) -> Result<http::Request<Body>> {
+    let target = &call.target;
+    let accept = match call.verb {
+        Verb::List if target.metadata_only => METADATA_LIST,
+        Verb::Watch if target.metadata_only => METADATA_WATCH,
+        _ => "application/json",
+    };
+    let mut request = http::Request::get(format!("{}?{query}", target.path()?))
+        .header(ACCEPT, accept)
+        // Not gzip, although a list would be smaller: a server compresses each event of a watch on
+        // its own, and the layer that kube puts into clients reads the first of them only.
+        .header(ACCEPT_ENCODING, "identity")
+        .body(Body::empty())
+        .map_err(|_| Error::invalid(format!("cannot {call}: the selectors are too long")))?;
+    // kube names its tracing span by this.
+    request.extensions_mut().insert(call.verb.as_str());
+    Ok(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(verb: Verb, target: Target) -> Call {
+        Call { verb, target: Arc::new(target) }
+    }
+
+    #[test]
+    fn a_call_is_named_as_rbac_names_it() {
+        let pods = Target::from_path("/api/v1/pods", None).unwrap();
+        assert_eq!(call(Verb::List, pods).to_string(), "list pods cluster-wide");
+        let path = "/apis/apps/v1/namespaces/web/deployments";
+        let deployments = Target::from_path(path, Some("web")).unwrap();
+        assert_eq!(
+            call(Verb::Watch, deployments).to_string(),
+            "watch deployments.apps in namespace \"web\""
+        );
+    }
+
+    #[test]
+    fn selectors_of_any_length_are_a_request_or_an_error() {
+        let mut pods = Target::from_path("/api/v1/pods", None).unwrap();
+        pods.labels = "a".repeat(1 << 20);
+        let query = super::super::ListQuery::default().text(&pods);
+        let error = request(&call(Verb::List, pods), &query).unwrap_err();
+        assert!(error.to_string().contains("too long"), "{error}");
+    }
+
+    #[test]
+    fn compression_is_declined_and_metadata_asked_for() {
+        let pods = Target::from_path("/api/v1/pods", None).unwrap();
+        let meta = Target { metadata_only: true, ..pods.clone() };
+        let accept = |verb, target: &Target| {
+            let request = request(&call(verb, target.clone()), "").unwrap();
+            assert_eq!(request.headers()[ACCEPT_ENCODING], "identity");
+            request.headers()[ACCEPT].to_str().unwrap().to_owned()
+        };
+        assert_eq!(accept(Verb::List, &pods), "application/json");
+        assert_eq!(accept(Verb::Watch, &pods), "application/json");
+        assert!(accept(Verb::List, &meta).contains("as=PartialObjectMetadataList;g=meta.k8s.io"));
+        assert!(accept(Verb::Watch, &meta).contains("as=PartialObjectMetadata;g=meta.k8s.io"));
+        assert!(accept(Verb::Watch, &meta).ends_with(",application/json"));
+    }
+}

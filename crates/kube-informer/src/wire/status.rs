@@ -1,0 +1,232 @@
+//! What the server says no with, in plain words.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::{DATE, RETRY_AFTER};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use kube_core::Status;
+use kube_core::response::{StatusCause, StatusDetails, StatusSummary};
+use serde_json::Value;
+
+use super::Call;
+use crate::Error;
+use crate::error::Cause;
+
+/// The longest wait that a server can ask for. Servers under load ask for seconds; a proxy's
+/// maintenance page may ask for a day, and an informer that obeyed would stay blind long after.
+/// Ten minutes are as long as the longest watch.
+pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
+
+/// Enough for the sentence of a server, and for the first line of a proxy.
+const MESSAGE_CHARS_MAX: usize = 300;
+const EXCERPT_CHARS_MAX: usize = 100;
+
+/// An HTTP status of 400 or more as an error. Bodies that are no `Status` become one.
+pub(crate) fn answered(code: u16, headers: &HeaderMap, body: &[u8], call: &Call) -> Error {
+    let mut status = read(body).unwrap_or_else(|| made_of(code, body));
+    if status.code < 400 {
+        status.code = code;
+    }
+    let asked = retry_after(headers).max(retry_details(&status));
+    error(status, asked, false, call)
+}
+
+/// The `Status` of an ERROR event as an error, `None` if it is none.
+pub(crate) fn in_stream(object: &[u8], call: &Call) -> Option<Error> {
+    let status = read(object)?;
+    let asked = retry_details(&status);
+    Some(error(status, asked, true, call))
+}
+
+/// One line of what a server wrote; `None` where there is nothing, or what should not be repeated.
+pub(crate) fn excerpt(text: &str, chars_max: usize) -> Option<String> {
+    let mut line = String::new();
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if !word.is_empty() && !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > 4 * chars_max {
+            break;
+        }
+    }
+    // Some proxies show a request with its headers.
+    let lower = line.to_ascii_lowercase();
+    if line.is_empty() || lower.contains("bearer") || lower.contains("authorization") {
+        return None;
+    }
+    if let Some((cut, _)) = line.char_indices().nth(chars_max) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    Some(line)
+}
+
+/// A `Status` without trust: a number of the wrong size must not hide the rest.
+fn read(body: &[u8]) -> Option<Status> {
+    let json: Value = serde_json::from_slice(body).ok()?;
+    if json["kind"] != "Status" {
+        return None;
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let details = &json["details"];
+    let cause = |cause: &Value| StatusCause {
+        reason: text(&cause["reason"]),
+        message: text(&cause["message"]),
+        field: text(&cause["field"]),
+    };
+    Some(Status {
+        status: match json["status"].as_str() {
+            Some("Success") => Some(StatusSummary::Success),
+            Some("Failure") => Some(StatusSummary::Failure),
+            _ => None,
+        },
+        code: number(&json["code"]).unwrap_or_default(),
+        message: text(&json["message"]),
+        metadata: None,
+        reason: text(&json["reason"]),
+        details: details.is_object().then(|| StatusDetails {
+            name: text(&details["name"]),
+            group: text(&details["group"]),
+            kind: text(&details["kind"]),
+            uid: text(&details["uid"]),
+            causes: details["causes"].as_array().into_iter().flatten().map(cause).collect(),
+            retry_after_seconds: number(&details["retryAfterSeconds"]).unwrap_or_default(),
+        }),
+    })
+}
+
+/// A number, or the nearest that there is room for.
+fn number<T: TryFrom<u64>>(value: &Value) -> Option<T> {
+    T::try_from(value.as_u64()?).ok()
+}
+
+/// A `Status` for an answer that had none, such as the plain text of an unknown group or the page
+/// of a proxy.
+fn made_of(code: u16, body: &[u8]) -> Status {
+    let text = String::from_utf8_lossy(body);
+    let looks_like_html = text.trim_start().starts_with('<');
+    let shown = if looks_like_html { title(&text) } else { Some(&*text) };
+    Status {
+        status: Some(StatusSummary::Failure),
+        code,
+        message: shown.and_then(|text| excerpt(text, EXCERPT_CHARS_MAX)).unwrap_or_default(),
+        metadata: None,
+        reason: String::new(),
+        details: None,
+    }
+}
+
+/// The title of a page: all that is worth repeating.
+fn title(html: &str) -> Option<&str> {
+    // Same length: only ASCII letters are changed.
+    let lower = html.to_ascii_lowercase();
+    let start = lower.find("<title>")? + "<title>".len();
+    let end = start + lower[start..].find("</title>")?;
+    Some(&html[start..end])
+}
+
+/// `Retry-After` in either of its forms. What is not in the future asks for nothing.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Too many digits are too many seconds.
+        return capped(text.parse().unwrap_or(u64::MAX));
+    }
+    let parser = DateTimeParser::new().relaxed_weekday(true);
+    let date = |text: &str| parser.parse_timestamp(text).ok();
+    let until = date(text)?;
+    // By the clock that the server has, if it tells: ours may be wrong.
+    let now = headers.get(DATE).and_then(|now| date(now.to_str().ok()?));
+    let seconds = until.as_second() - now.unwrap_or_else(Timestamp::now).as_second();
+    capped(u64::try_from(seconds).ok()?)
+}
+
+fn retry_details(status: &Status) -> Option<Duration> {
+    capped(status.details.as_ref()?.retry_after_seconds.into())
+}
+
+fn capped(seconds: u64) -> Option<Duration> {
+    (seconds > 0).then(|| Duration::from_secs(seconds).min(RETRY_AFTER_MAX))
+}
+
+fn error(status: Status, retry_after: Option<Duration>, in_stream: bool, call: &Call) -> Error {
+    let code = status.code;
+    let cause = Cause::Api { status: Box::new(status), retry_after, in_stream };
+    // The predicates are asked, so that the text never contradicts them.
+    let bare = Error::new(cause.clone(), "");
+    let longer = if in_stream { " any longer" } else { "" };
+    let mut text = format!("cannot {call}{longer} ({code}): {}", advice(&bare, call));
+    if let Some(wait) = retry_after {
+        let _ = write!(text, "; it asks to wait {} s", wait.as_secs());
+    }
+    let message = bare.status().and_then(|status| excerpt(&status.message, MESSAGE_CHARS_MAX));
+    if let Some(message) = message {
+        let _ = write!(text, "; it says: {message}");
+    }
+    Error::new(cause, text)
+}
+
+/// What is wrong, and what to do about it.
+fn advice(error: &Error, call: &Call) -> String {
+    let target = &call.target;
+    if error.is_unauthorized() {
+        "the server does not accept our credentials: is there a token or client certificate, is it \
+         right, has it expired?"
+            .to_owned()
+    } else if error.is_forbidden() {
+        format!(
+            "the server does not allow it: grant the verb {:?} on the resource {:?} of the API \
+             group {:?} {}",
+            call.verb.as_str(),
+            target.plural,
+            target.group,
+            match &target.namespace {
+                Some(namespace) => format!("with a Role or ClusterRole bound in {namespace:?}"),
+                None => "with a ClusterRole and a ClusterRoleBinding".to_owned(),
+            }
+        )
+    } else if error.is_not_found() {
+        format!(
+            "the server does not serve that: is the CustomResourceDefinition installed, are group \
+             {:?}, version {:?} and plural {:?} right{}?",
+            target.group,
+            target.version,
+            target.plural,
+            if target.namespace.is_some() { ", do its objects have namespaces" } else { "" }
+        )
+    } else if error.is_expired() {
+        "the server no longer has the version that was asked for: list again".to_owned()
+    } else if error.is_too_many_requests() {
+        "the server is too busy".to_owned()
+    } else if error.is_version_too_large() {
+        "the server has not come as far as the version that was asked for".to_owned()
+    } else {
+        other_advice(error, call)
+    }
+}
+
+fn other_advice(error: &Error, call: &Call) -> String {
+    let (code, reason) = error.status().map_or((0, ""), |status| (status.code, &*status.reason));
+    let reason = excerpt(reason, EXCERPT_CHARS_MAX);
+    let mut text = match code {
+        0 | 500.. => "the server failed",
+        406 => "the server cannot answer in JSON",
+        _ => "the server does not accept the request",
+    }
+    .to_owned();
+    if let Some(reason) = reason {
+        let _ = write!(text, " with {reason}");
+    }
+    let target = &call.target;
+    if code == 400 && !(target.labels.is_empty() && target.fields.is_empty()) {
+        let _ = write!(text, ", labels {:?}, fields {:?}", target.labels, target.fields);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

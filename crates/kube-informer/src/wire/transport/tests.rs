@@ -1,0 +1,93 @@
+use std::fmt;
+use std::sync::Arc;
+
+use super::*;
+use crate::wire::{Target, Verb};
+
+fn call() -> Call {
+    let target = Target::from_path("/api/v1/pods", None).unwrap();
+    Call { verb: Verb::List, target: Arc::new(target) }
+}
+
+/// A layer that says something and hides the next.
+#[derive(Debug)]
+struct Layer(&'static str, Option<Box<dyn StdError + Send + Sync>>);
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+impl StdError for Layer {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.1.as_deref().map(|source| source as _)
+    }
+}
+
+fn made(error: impl StdError + Send + Sync + 'static) -> Error {
+    failed(&kube_client::Error::Service(Box::new(error)), &call())
+}
+
+#[test]
+fn refused_is_found_at_any_depth() {
+    let kind = io::ErrorKind::ConnectionRefused;
+    for error in [
+        made(io::Error::from(kind)),
+        made(Layer("client error", Some(Box::new(io::Error::from(kind))))),
+        made(Layer("a", Some(Box::new(Layer("b", Some(Box::new(io::Error::from(kind)))))))),
+    ] {
+        assert!(error.is_connection_refused(), "{error}");
+        assert!(error.to_string().contains("cannot list pods cluster-wide: nobody listens"));
+    }
+}
+
+#[test]
+fn the_kind_of_the_error_decides() {
+    let cause = |kind: io::ErrorKind| made(io::Error::from(kind)).cause().clone();
+    assert!(matches!(cause(io::ErrorKind::TimedOut), Cause::Timeout));
+    for kind in [
+        io::ErrorKind::ConnectionReset,
+        io::ErrorKind::UnexpectedEof,
+        io::ErrorKind::BrokenPipe,
+        io::ErrorKind::Other,
+    ] {
+        assert!(matches!(cause(kind), Cause::Broken), "{kind}");
+    }
+    assert!(matches!(made(Layer("strange", None)).cause(), Cause::Broken));
+}
+
+#[test]
+fn what_the_layers_say_is_said_once() {
+    let inner = io::Error::new(io::ErrorKind::InvalidData, "invalid peer certificate");
+    let error = made(Layer("client error (Connect)", Some(Box::new(inner))));
+    assert_eq!(
+        error.to_string(),
+        "cannot list pods cluster-wide: the connection broke (client error (Connect): invalid peer \
+         certificate)"
+    );
+    let error = made(Layer("the same", Some(Box::new(Layer("the same", None)))));
+    assert!(error.to_string().ends_with("(the same)"), "{error}");
+}
+
+#[test]
+fn i20_what_credentials_plugins_say_is_not_repeated() {
+    let error = kube_client::Error::Auth(AuthError::ExecPluginFailed);
+    assert!(failed(&error, &call()).to_string().contains("no credentials could be had"));
+    let hidden = Layer(
+        "x",
+        Some(Box::new(AuthError::InvalidBasicAuth(
+            http::HeaderValue::from_bytes(b"\n").unwrap_err(),
+        ))),
+    );
+    assert!(made(hidden).to_string().contains("no credentials could be had"));
+    let error = made(Layer("sent Authorization: Bearer xyzzy", None));
+    assert!(!error.to_string().contains("xyzzy"), "{error}");
+}
+
+#[test]
+fn waiting_in_vain_is_a_timeout() {
+    let error = timed_out(&call(), Duration::from_secs(30), false);
+    assert!(matches!(error.cause(), Cause::Timeout));
+    assert!(error.to_string().starts_with("cannot list pods cluster-wide: no answer within 30 s"));
+    let error = timed_out(&call(), Duration::from_secs(75), true);
+    assert!(error.to_string().ends_with("nothing came for 75 s"), "{error}");
+}
