@@ -1,0 +1,208 @@
+//! The store: one lock, one writer, any number of readers.
+//!
+//! Functions of users are called before the lock is taken, and objects that nobody needs any more
+//! are dropped after it was given back.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use super::change::{Accept, Applied, Change, Difference};
+use super::definition::{Definition, Prepared, Source};
+use super::plan::last_of_each_key;
+use super::state::{Snapshot, State};
+use crate::error::Cause;
+use crate::{Deleted, Error, FinalState, KeyRef, Object, ObjectKey, ResourceVersion, Result};
+
+/// The name of the index that every store has.
+const NAMESPACE_INDEX: &str = "namespace";
+
+/// The objects of one informer and their indexes. No type parameter: compiled once.
+///
+/// It is made for one writer. Were there two, each write would still be whole, and their order that
+/// of the lock.
+#[derive(Default)]
+pub(crate) struct Store {
+    state: RwLock<State>,
+}
+
+impl Store {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Writes all of it at once, in order. One answer for each change.
+    pub(crate) fn apply(&self, changes: Vec<Change>) -> Vec<Applied> {
+        self.write(changes, Accept::Newer)
+    }
+
+    /// Puts an object in whatever was there, also a newer state of it.
+    pub(super) fn put(&self, object: Object) {
+        drop(self.write(vec![Change::Put(object)], Accept::Any));
+    }
+
+    /// Takes an object out. The version stays: nobody has said at which one it went.
+    pub(super) fn remove(&self, key: KeyRef<'_>) -> Option<Object> {
+        let deleted = Deleted { object: self.get(key)?, final_state: FinalState::Unknown };
+        match self.write(vec![Change::Delete(deleted)], Accept::Any).pop()? {
+            Applied::Deleted(deleted) => Some(deleted.object),
+            _ => None,
+        }
+    }
+
+    fn write(&self, changes: Vec<Change>, accept: Accept) -> Vec<Applied> {
+        let mut values: Vec<Prepared> = changes.iter().map(|_| Prepared::default()).collect();
+        let mut state = loop {
+            let definitions = self.state.read().definitions();
+            for (change, values) in changes.iter().zip(&mut values) {
+                if let Change::Put(object) = change {
+                    values.extend(object, &definitions);
+                }
+            }
+            let state = self.state.write();
+            // An index that came while the others were asked must be asked too.
+            if state.indexes.len() == definitions.len() {
+                break state;
+            }
+        };
+        let apply = |(change, values)| state.apply(change, values, accept);
+        let (applied, let_go): (Vec<_>, Vec<_>) =
+            changes.into_iter().zip(values).map(apply).unzip();
+        drop(state);
+        drop(let_go);
+        applied
+    }
+
+    /// Makes the content that of a list, at once. Objects with the keys in `keep` are in the list
+    /// but could not be read: they stay as they are. Of several with one key the last one counts.
+    pub(crate) fn replace(
+        &self,
+        objects: Vec<Object>,
+        keep: &[ObjectKey],
+        version: ResourceVersion,
+    ) -> Difference {
+        let mut incoming = last_of_each_key(objects);
+        let (mut state, plan) = loop {
+            let plan = self.state.read().plan(&incoming, keep);
+            plan.prepare(&mut incoming);
+            let state = self.state.write();
+            if state.holds(&plan) {
+                break (state, plan);
+            }
+        };
+        let (mut difference, let_go) = state.replace(incoming, plan, version);
+        drop(state);
+        drop(let_go);
+        difference.deleted.sort_unstable_by(|one, other| one.key().cmp(other.key()));
+        difference
+    }
+
+    pub(crate) fn set_synced(&self) {
+        self.state.write().synced = true;
+    }
+
+    /// Whether the first list is in.
+    pub(crate) fn has_synced(&self) -> bool {
+        self.state.read().synced
+    }
+
+    pub(crate) fn resource_version(&self) -> ResourceVersion {
+        self.state.read().version.clone()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.state.read().objects.len()
+    }
+
+    /// Bytes that the objects take, about.
+    pub(crate) fn memory(&self) -> usize {
+        self.state.read().bytes
+    }
+
+    /// How often functions of indexes have panicked.
+    pub(crate) fn index_panics(&self) -> u64 {
+        self.state.read().indexes.iter().map(|index| index.definition.panics()).sum()
+    }
+
+    pub(crate) fn get(&self, key: KeyRef<'_>) -> Option<Object> {
+        self.state.read().find(key).map(|(_, object)| object.clone())
+    }
+
+    /// All objects.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let state = self.state.read();
+        (state.objects.iter().map(|(_, object)| object.clone()).collect(), state.version.clone())
+    }
+
+    /// The objects of a namespace.
+    pub(crate) fn namespace(&self, namespace: &str) -> Snapshot {
+        let state = self.state.read();
+        state.read(state.namespaces.slots(namespace))
+    }
+
+    /// How many objects a namespace has.
+    pub(crate) fn namespace_len(&self, namespace: &str) -> usize {
+        self.state.read().namespaces.count(namespace)
+    }
+
+    /// The position of the index by this, a new one if there is none, once every object is in it.
+    pub(super) fn add_index(&self, name: Arc<str>, source: Source) -> (usize, Arc<Definition>) {
+        let (id, definition) = self.register(name, source);
+        // Every write from now on has values for this index. So whatever is unset now is either
+        // filled in here or, if it changes before that, by the write that changes it.
+        let unset = self.state.read().unset(id);
+        let values: Vec<_> = unset.iter().map(|(_, object)| definition.values(object)).collect();
+        let mut state = self.state.write();
+        for ((slot, object), values) in unset.iter().zip(values) {
+            state.fill(id, *slot, object, values);
+        }
+        drop(state);
+        (id, definition)
+    }
+
+    pub(super) fn register(&self, name: Arc<str>, source: Source) -> (usize, Arc<Definition>) {
+        self.state.write().register(name, source)
+    }
+
+    /// The objects that have a value in the index at this position.
+    pub(super) fn indexed(&self, id: usize, value: &str) -> Snapshot {
+        let state = self.state.read();
+        state.read(state.indexes.get(id).into_iter().flat_map(|index| index.values.slots(value)))
+    }
+
+    /// The objects that have any of these values, each once.
+    pub(super) fn indexed_any(&self, id: usize, values: &[Arc<str>]) -> Snapshot {
+        let state = self.state.read();
+        let index = state.indexes.get(id).into_iter();
+        let slots =
+            index.flat_map(|index| values.iter().flat_map(|value| index.values.slots(value)));
+        let slots: BTreeSet<u32> = slots.collect();
+        state.read(slots.into_iter())
+    }
+
+    /// All values that some object has, in no order.
+    pub(super) fn index_values(&self, id: usize) -> Vec<Arc<str>> {
+        let state = self.state.read();
+        state.indexes.get(id).map(|index| index.values.texts()).unwrap_or_default()
+    }
+
+    /// The objects that have a value in the index of this name: the oldest, if several have it.
+    pub(crate) fn by_index(&self, name: &str, value: &str) -> Result<Snapshot> {
+        if name == NAMESPACE_INDEX {
+            return Ok(self.namespace(value));
+        }
+        let state = self.state.read();
+        let complete = state.indexes.iter().filter(|index| index.is_complete());
+        let mut names = BTreeSet::from([NAMESPACE_INDEX.into()]);
+        for index in complete {
+            if *index.definition.name == *name {
+                return Ok(state.read(index.values.slots(value)));
+            }
+            names.insert(index.definition.name.clone());
+        }
+        drop(state);
+        let text = format!("there is no index {name:?}; the indexes are {names:?}");
+        Err(Error::new(Cause::UnknownIndex, text))
+    }
+}

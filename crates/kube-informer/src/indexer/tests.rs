@@ -1,0 +1,95 @@
+//! The store against client-go's rules and our own invariants.
+
+mod indexes;
+mod model;
+mod races;
+mod rules;
+mod stress;
+
+use std::sync::Arc;
+
+use super::*;
+use crate::Lister;
+
+/// `shop/web@7` is the object of that key at that version.
+fn object(text: &str) -> Object {
+    labelled(text, &[])
+}
+
+fn labelled(text: &str, labels: &[(&str, &str)]) -> Object {
+    let (key, version) = text.split_once('@').unwrap();
+    made(key, "uid", version, labels)
+}
+
+fn made(key: &str, uid: &str, version: &str, labels: &[(&str, &str)]) -> Object {
+    let key: ObjectKey = key.parse().unwrap();
+    let labels: serde_json::Map<_, _> =
+        labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+    let json = serde_json::json!({
+        "metadata": {
+            "namespace": key.namespace().unwrap_or_default(),
+            "name": key.name(),
+            "uid": uid,
+            "resourceVersion": version,
+            "labels": labels,
+        },
+        "spec": {"nodeName": labels.get("node")},
+    });
+    Object::from_json(json.to_string()).unwrap()
+}
+
+fn deleted(object: Object) -> Change {
+    Change::Delete(Deleted { object, final_state: FinalState::Known })
+}
+
+fn missed(object: Object) -> Change {
+    Change::Delete(Deleted { object, final_state: FinalState::Unknown })
+}
+
+/// What was applied, as text: `+a@1`, `a@1>a@2`, `-a@3`, `?a@3` for a missed delete, `.` for nothing.
+fn said(applied: &[Applied]) -> String {
+    let one = |applied: &Applied| match applied {
+        Applied::Added(object) => format!("+{}", text(object)),
+        Applied::Updated { old, new } => format!("{}>{}", text(old), text(new)),
+        Applied::Deleted(gone) if gone.final_state == FinalState::Known => {
+            format!("-{}", text(&gone.object))
+        }
+        Applied::Deleted(gone) => format!("?{}", text(&gone.object)),
+        Applied::Nothing => ".".to_owned(),
+    };
+    applied.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+fn text<K>(object: &Object<K>) -> String {
+    format!("{}@{}", object.key(), object.resource_version())
+}
+
+fn texts<'a, K: 'a>(objects: impl IntoIterator<Item = &'a Object<K>>) -> String {
+    objects.into_iter().map(text).collect::<Vec<_>>().join(" ")
+}
+
+/// The whole content, and the version.
+fn content(store: &Store) -> String {
+    let (objects, version) = store.snapshot();
+    format!("{} at {version}", texts(&objects))
+}
+
+fn put(store: &Store, text: &str) -> String {
+    said(&store.apply(vec![Change::Put(object(text))]))
+}
+
+/// An index by the parts of the label `tags`, separated by dots: none, one or many values.
+fn by_tags(store: &Arc<Store>) -> Index {
+    Index::function(store, None, "tags", |object| {
+        let tags = object.labels().get("tags").unwrap_or_default();
+        tags.split('.').filter(|tag| !tag.is_empty()).map(Arc::from).collect::<Vec<Arc<str>>>()
+    })
+}
+
+fn tagged(text: &str, tags: &str) -> Object {
+    labelled(text, &[("tags", tags)])
+}
+
+fn lister(store: &Arc<Store>) -> Lister {
+    Lister::new(store.clone(), None)
+}

@@ -1,0 +1,228 @@
+//! Indexes: what they have, and when.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+fn keys(index: &Index, value: &str) -> String {
+    index.keys(value).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn values(index: &Index) -> String {
+    index.values().join(" ")
+}
+
+#[test]
+fn s7_s9_i15_an_update_moves_an_object_from_its_old_values_to_its_new_ones() {
+    let store = Store::new();
+    let index = by_tags(&store);
+    let mut version = 0;
+    let mut write = |tags: &str| {
+        version += 1;
+        store.apply(vec![Change::Put(tagged(&format!("a@{version}"), tags))]);
+        values(&index)
+    };
+    assert_eq!(write("x"), "x");
+    assert_eq!(write("x"), "x");
+    assert_eq!(write("y"), "y");
+    assert_eq!(write("z.y.x.y"), "x y z");
+    assert_eq!(write("y.w"), "w y");
+    assert_eq!((keys(&index, "y"), keys(&index, "x")), ("a".to_owned(), String::new()));
+    assert_eq!(write(""), "");
+    assert_eq!(write("y"), "y");
+    store.apply(vec![deleted(object("a@99"))]);
+    assert_eq!(values(&index), "");
+}
+
+#[test]
+fn s8_s12_values_are_sorted_and_only_those_that_somebody_has() {
+    let store = Store::new();
+    let index = by_tags(&store);
+    store.apply(vec![
+        Change::Put(tagged("a@1", "b.c")),
+        Change::Put(tagged("b@2", "c.a")),
+        Change::Put(tagged("c@3", "d")),
+    ]);
+    assert_eq!(values(&index), "a b c d");
+    store.apply(vec![deleted(object("a@4")), deleted(object("c@5"))]);
+    assert_eq!(values(&index), "a c");
+    store.replace(vec![tagged("z@6", "e")], &[], "6".into());
+    assert_eq!(values(&index), "e");
+}
+
+#[test]
+fn s3_keys_are_sorted_and_lists_are_in_the_order_of_their_places() {
+    let store = Store::new();
+    let index = by_tags(&store);
+    let all = ["c/b@1", "a/z@2", "a/b@3", "z@4"];
+    store.apply(all.map(|text| Change::Put(tagged(text, "x"))).into());
+    assert_eq!(keys(&index, "x"), "z a/b a/z c/b");
+    assert_eq!(texts(&index.get("x")), all.join(" "));
+    // The place of one that went is taken by the next.
+    store.apply(vec![deleted(object("a/z@5")), Change::Put(tagged("n@6", "x"))]);
+    assert_eq!(texts(&index.get("x")), "c/b@1 n@6 a/b@3 z@4");
+    assert_eq!(texts(&lister(&store).list()), "c/b@1 n@6 a/b@3 z@4");
+}
+
+#[test]
+fn s9_matching_is_the_union_over_the_values_of_an_object_each_once() {
+    let store = Store::new();
+    let index = by_tags(&store);
+    store.apply(vec![
+        Change::Put(tagged("a@1", "x.y")),
+        Change::Put(tagged("b@2", "y.z")),
+        Change::Put(tagged("c@3", "z")),
+        Change::Put(tagged("d@4", "")),
+    ]);
+    let matching = |tags| texts(&index.matching(&tagged("other@0", tags)));
+    assert_eq!(matching("x.y"), "a@1 b@2");
+    assert_eq!(matching("z.y.x.unknown"), "a@1 b@2 c@3");
+    assert_eq!(matching(""), "");
+}
+
+#[test]
+fn s10_s11_an_unknown_name_is_an_error_that_names_the_others_and_an_unknown_value_is_empty() {
+    let store = Store::new();
+    let _tags = by_tags(&store);
+    let _label = Index::<Untyped>::label(&store, None, "app");
+    store.apply(vec![Change::Put(tagged("shop/a@1", "x"))]);
+    let lister = lister(&store);
+    assert_eq!(texts(&lister.by_index("tags", "x").unwrap()), "shop/a@1");
+    assert_eq!(texts(&lister.by_index("namespace", "shop").unwrap()), "shop/a@1");
+    assert!(lister.by_index("tags", "unknown").unwrap().is_empty());
+    let error = lister.by_index("unknown", "x").unwrap_err();
+    assert!(error.is_unknown_index());
+    let text = error.to_string();
+    assert_eq!(
+        text,
+        r#"there is no index "unknown"; the indexes are {"label:app", "namespace", "tags"}"#
+    );
+}
+
+#[test]
+fn s13_a_taken_name_is_no_conflict_and_hides_the_newer_index() {
+    let store = Store::new();
+    let old = by_tags(&store);
+    let new: Index = Index::function(&store, None, "tags", |_| ["other"]);
+    store.apply(vec![Change::Put(tagged("a@1", "x"))]);
+    assert_eq!((&*values(&old), &*values(&new)), ("x", "other"));
+    assert!(lister(&store).by_index("tags", "other").unwrap().is_empty());
+}
+
+#[test]
+fn s13_an_index_that_comes_late_has_what_was_there_before() {
+    let store = Store::new();
+    for version in 1..=20 {
+        store.apply(vec![Change::Put(tagged(&format!("n{version}@{version}"), "x"))]);
+    }
+    store.apply(vec![deleted(object("n5@21")), deleted(object("n20@22"))]);
+    let index = by_tags(&store);
+    assert_eq!(index.get("x").len(), 18);
+    store.apply(vec![Change::Put(tagged("n5@23", "x")), deleted(object("n1@24"))]);
+    assert_eq!(index.get("x").len(), 18);
+    assert_eq!(texts(&index.get("x")), texts(&lister(&store).list()));
+}
+
+#[test]
+fn s14_a_panic_in_a_function_is_contained_and_counted() {
+    let store = Store::new();
+    let tags = by_tags(&store);
+    let index: Index = Index::function(&store, None, "picky", |object| {
+        assert!(object.name() != "bad", "no");
+        [object.name().to_owned()]
+    });
+    store.apply(vec![
+        Change::Put(tagged("good@1", "x")),
+        Change::Put(tagged("bad@2", "x")),
+        Change::Put(tagged("bad@3", "x")),
+    ]);
+    assert_eq!((&*values(&index), store.len()), ("good", 2));
+    assert_eq!(keys(&tags, "x"), "bad good");
+    assert_eq!(store.index_panics(), 2);
+    // Also where the index comes late, and where it is asked about an object.
+    let late: Index = Index::function(&store, None, "never", |object| -> Option<&str> {
+        panic!("{}", object.name())
+    });
+    assert!(late.values().is_empty() && late.matching(&object("good@1")).is_empty());
+    assert_eq!(store.index_panics(), 5);
+}
+
+#[test]
+fn i15_a_function_that_changes_its_mind_leaves_nothing_behind() {
+    let store = Store::new();
+    let calls = AtomicUsize::new(0);
+    let index: Index = Index::function(&store, None, "fickle", move |_| {
+        let call = calls.fetch_add(1, Ordering::Relaxed);
+        (0..call % 4).map(|part| format!("{}", call + part)).collect::<Vec<_>>()
+    });
+    for version in 1..=40 {
+        store.apply(vec![Change::Put(object(&format!("n{}@{version}", version % 7)))]);
+        let listed: usize = index.values().iter().map(|value| index.get(value).len()).sum();
+        assert!(index.values().iter().all(|value| !index.get(value).is_empty()) && listed <= 21);
+    }
+    store.replace(vec![], &[], "50".into());
+    assert!(index.values().is_empty());
+}
+
+#[test]
+fn indexes_by_the_same_thing_are_the_same_index() {
+    let store = Store::new();
+    let labels: [Index; 2] = [(); 2].map(|()| Index::label(&store, None, "node"));
+    let fields: [Index; 2] = [(); 2].map(|()| Index::field(&store, None, "spec.nodeName".into()));
+    let controllers: [Index; 2] = [(); 2].map(|()| Index::controller(&store, None));
+    store.apply(vec![Change::Put(labelled("a@1", &[("node", "worker-1")]))]);
+    for index in labels.iter().chain(&fields) {
+        assert_eq!((&*values(index), &*keys(index, "worker-1")), ("worker-1", "a"));
+    }
+    assert_eq!(labels[0].name(), "label:node");
+    assert_eq!(fields[1].name(), "field:spec.nodeName");
+    assert_eq!(controllers[1].name(), "controller");
+    assert_eq!(format!("{:?}", labels[1]), r#"Index("label:node")"#);
+    let count = || store.by_index("?", "").unwrap_err().to_string().matches('"').count() / 2 - 1;
+    assert_eq!(count(), 4);
+    // A function is never the same as another.
+    let _functions = [(); 2].map(|()| by_tags(&store));
+    let other: Index = Index::label(&store, None, "app");
+    assert_eq!((count(), other.values().len()), (6, 0));
+}
+
+#[test]
+fn an_index_by_controller_has_the_uid_of_the_owner() {
+    let indexer = &mut Indexer::<Untyped>::new();
+    let index = indexer.index_by_controller();
+    let owned = r#"{"metadata": {"name": "a", "ownerReferences": [
+        {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "other"},
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "7-1", "controller": true}
+    ]}}"#;
+    indexer.put(Object::from_json(owned).unwrap());
+    indexer.put(object("b@1"));
+    assert_eq!((&*values(&index), &*keys(&index, "7-1")), ("7-1", "a"));
+}
+
+#[test]
+fn an_index_keeps_what_it_was_given_alive() {
+    let store = Store::new();
+    let alive: Arc<dyn Any + Send + Sync> = Arc::new(());
+    let index: Index = Index::label(&store, Some(alive.clone()), "app");
+    let again = index.clone();
+    drop(index);
+    assert_eq!(Arc::strong_count(&alive), 2);
+    drop(again);
+    assert_eq!(Arc::strong_count(&alive), 1);
+}
+
+#[test]
+fn relisted_objects_that_are_the_same_are_not_asked_for_their_values_again() {
+    let store = Store::new();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counter = calls.clone();
+    let index: Index = Index::function(&store, None, "counted", move |object| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        [object.name().to_owned()]
+    });
+    let list = || ["a@1", "b@2", "c@3"].map(object);
+    store.replace(list().into(), &[], "3".into());
+    store.replace(list().into(), &[], "4".into());
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+    assert_eq!(values(&index), "a b c");
+}

@@ -1,0 +1,130 @@
+//! What happens between the moments at which the lock is held, one interleaving at a time.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use parking_lot::Mutex;
+
+use super::definition::Source;
+use super::*;
+
+/// Where one thread stands still until another lets it go on. Only the first that comes stops.
+struct Gate {
+    arrived: Receiver<()>,
+    go_on: SyncSender<()>,
+}
+
+fn gate() -> (Gate, impl Fn() + Send + Sync) {
+    let ((arrive, arrived), (go_on, wait)) = (sync_channel(1), sync_channel(1));
+    let once = Mutex::new(Some((arrive, wait)));
+    let pass = move || {
+        let first = once.lock().take();
+        if let Some((arrive, wait)) = first {
+            arrive.send(()).unwrap();
+            wait.recv().unwrap();
+        }
+    };
+    (Gate { arrived, go_on }, pass)
+}
+
+/// An index whose function stops at a gate when it is first called for this object.
+fn gated(store: &Arc<Store>, object: &'static str) -> (Index, Gate) {
+    let (gate, pass) = gate();
+    let index = Index::function(store, None, "gated", move |other: &Object| {
+        if text(other) == object {
+            pass();
+        }
+        [text(other)]
+    });
+    (index, gate)
+}
+
+#[test]
+fn i15_an_index_that_comes_while_a_write_asks_the_others_misses_nothing() {
+    let store = Store::new();
+    put(&store, "a@1");
+    let (_, gate) = gated(&store, "a@2");
+    thread::scope(|scope| {
+        let write = scope.spawn(|| store.apply(vec![Change::Put(tagged("a@2", "new"))]));
+        gate.arrived.recv().unwrap();
+        let index = by_tags(&store);
+        assert!(index.values().is_empty());
+        gate.go_on.send(()).unwrap();
+        assert_eq!(said(&write.join().unwrap()), "a@1>a@2");
+        assert_eq!(index.keys("new").len(), 1);
+    });
+}
+
+#[test]
+fn i15_an_index_that_comes_while_a_replace_asks_the_others_misses_nothing() {
+    let store = Store::new();
+    store.apply(vec![Change::Put(tagged("a@1", "old")), Change::Put(tagged("same@1", "same"))]);
+    let (_, gate) = gated(&store, "b@2");
+    thread::scope(|scope| {
+        let list = vec![tagged("b@2", "new"), tagged("same@1", "same")];
+        let replace = scope.spawn(|| store.replace(list, &[], "2".into()));
+        gate.arrived.recv().unwrap();
+        let index = by_tags(&store);
+        assert_eq!(index.values().join(" "), "old same");
+        gate.go_on.send(()).unwrap();
+        assert_eq!(texts(&replace.join().unwrap().unchanged), "same@1");
+        assert_eq!(index.values().join(" "), "new same");
+    });
+}
+
+#[test]
+fn i15_what_is_written_while_an_index_is_filled_is_not_overwritten() {
+    let store = Store::new();
+    store.apply(["a@1", "b@1", "c@1"].map(|text| Change::Put(object(text))).into());
+    let (gate, pass) = gate();
+    thread::scope(|scope| {
+        let fill = scope.spawn(|| -> Index {
+            Index::function(&store, None, "slow", move |object| {
+                if text(object) == "b@1" {
+                    pass();
+                }
+                [text(object)]
+            })
+        });
+        gate.arrived.recv().unwrap();
+        // Nobody can ask an index that is not whole yet.
+        assert!(store.by_index("slow", "a@1").unwrap_err().is_unknown_index());
+        store.apply(vec![Change::Put(object("b@2")), deleted(object("c@3"))]);
+        // In the place of the one that went.
+        store.apply(vec![Change::Put(object("d@4"))]);
+        gate.go_on.send(()).unwrap();
+        let index = fill.join().unwrap();
+        assert_eq!(index.values().join(" "), "a@1 b@2 d@4");
+        assert_eq!(store.by_index("slow", "a@1").unwrap().0.len(), 1);
+    });
+}
+
+#[test]
+fn an_index_that_somebody_else_is_filling_is_given_out_when_it_is_whole() {
+    let store = Store::new();
+    store.apply(vec![Change::Put(tagged("a@1", "x"))]);
+    // As another thread leaves it that has only just begun.
+    store.register("label:tags".into(), Source::Label("tags".into()));
+    assert!(store.by_index("label:tags", "x").is_err());
+    let index = Index::<Untyped>::label(&store, None, "tags");
+    assert_eq!(index.keys("x").len(), 1);
+    assert_eq!(store.by_index("label:tags", "x").unwrap().0.len(), 1);
+}
+
+#[test]
+fn functions_of_indexes_may_use_the_store_that_they_are_of() {
+    let store = Store::new();
+    put(&store, "a@1");
+    let inner = Arc::downgrade(&store);
+    let index: Index = Index::function(&store, None, "nosy", move |object| {
+        let store = inner.upgrade()?;
+        let labels: Index = Index::label(&store, None, "app");
+        let there = store.get(object.key().into()).is_some();
+        Some(format!("{there} {} {}", store.len(), labels.values().len()))
+    });
+    put(&store, "b@2");
+    store.replace(vec![object("c@3"), object("b@2")], &[], "3".into());
+    assert_eq!(index.values().join(", "), "false 1 0, false 2 0");
+    drop(index);
+    assert_eq!(Arc::strong_count(&store), 1);
+}

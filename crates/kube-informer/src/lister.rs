@@ -1,0 +1,178 @@
+//! Read views of a store: cheap to clone, never blocking on the network.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::indexer::{KeepAlive, Snapshot, Store};
+use crate::{Indexer, KeyRef, List, Object, ObjectKey, ResourceVersion, Result, Selector, Untyped};
+
+/// Reads a cache. Keeps its informer running. Cheap to clone.
+///
+/// Objects are the cached instances: shared, and immutable by type.
+pub struct Lister<K = Untyped> {
+    store: Arc<Store>,
+    keep: KeepAlive,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Lister<K> {
+    pub(crate) fn new(store: Arc<Store>, keep: KeepAlive) -> Self {
+        Self { store, keep, kind: PhantomData }
+    }
+
+    /// An object by `&key`, `("namespace", "name")`, `"namespace/name"` or, cluster-scoped, `"name"`.
+    pub fn get<'a>(&self, key: impl Into<KeyRef<'a>>) -> Option<Object<K>> {
+        self.store.get(key.into()).map(Object::cast)
+    }
+
+    /// All objects.
+    pub fn list(&self) -> List<K> {
+        List::new(self.store.snapshot())
+    }
+
+    /// All objects that a label selector matches.
+    pub fn select(&self, selector: &Selector) -> List<K> {
+        List::new(select(selector, || self.store.snapshot()))
+    }
+
+    /// One namespace of it; `""` is all of them.
+    pub fn namespace(&self, namespace: &str) -> NamespaceLister<K> {
+        NamespaceLister { lister: self.clone(), namespace: namespace.into() }
+    }
+
+    /// By the name of an index; an [`Index`](crate::Index) handle cannot fail. The namespace index,
+    /// which every cache has, is called `namespace`.
+    pub fn by_index(&self, index: &str, value: &str) -> Result<List<K>> {
+        self.store.by_index(index, value).map(List::new)
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        keys(&self.store.snapshot())
+    }
+
+    /// How many objects.
+    pub fn len(&self) -> usize {
+        self.store.len()
+    }
+
+    /// No objects.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the first list is in. Before that, absence means nothing.
+    pub fn has_synced(&self) -> bool {
+        self.store.has_synced()
+    }
+
+    /// The version that the cache is at: what is read after this is at least as new.
+    pub fn resource_version(&self) -> ResourceVersion {
+        self.store.resource_version()
+    }
+
+    /// The same cache under another type.
+    pub fn cast<T>(self) -> Lister<T> {
+        Lister::new(self.store, self.keep)
+    }
+}
+
+impl<K> Clone for Lister<K> {
+    fn clone(&self) -> Self {
+        Self::new(self.store.clone(), self.keep.clone())
+    }
+}
+
+/// How many objects, and the version; no object.
+impl<K> fmt::Debug for Lister<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let version = self.resource_version();
+        let mut lister = f.debug_struct("Lister");
+        lister.field("len", &self.len()).field("version", &version).finish_non_exhaustive()
+    }
+}
+
+impl<K: 'static> Indexer<K> {
+    /// A read view.
+    pub fn lister(&self) -> Lister<K> {
+        Lister::new(self.store.clone(), None)
+    }
+}
+
+/// Reads one namespace of a cache. Cheap to clone.
+pub struct NamespaceLister<K = Untyped> {
+    lister: Lister<K>,
+    namespace: Arc<str>,
+}
+
+impl<K> NamespaceLister<K> {
+    /// An object by its name.
+    pub fn get(&self, name: &str) -> Option<Object<K>> {
+        self.lister.get((&*self.namespace, name))
+    }
+
+    /// All objects.
+    pub fn list(&self) -> List<K> {
+        List::new(self.read())
+    }
+
+    /// All objects that a label selector matches.
+    pub fn select(&self, selector: &Selector) -> List<K> {
+        List::new(select(selector, || self.read()))
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        keys(&self.read())
+    }
+
+    /// How many objects.
+    pub fn len(&self) -> usize {
+        match &*self.namespace {
+            "" => self.lister.len(),
+            namespace => self.lister.store.namespace_len(namespace),
+        }
+    }
+
+    /// No objects.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn read(&self) -> Snapshot {
+        match &*self.namespace {
+            "" => self.lister.store.snapshot(),
+            namespace => self.lister.store.namespace(namespace),
+        }
+    }
+}
+
+impl<K> Clone for NamespaceLister<K> {
+    fn clone(&self) -> Self {
+        Self { lister: self.lister.clone(), namespace: self.namespace.clone() }
+    }
+}
+
+impl<K> fmt::Debug for NamespaceLister<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lister = f.debug_struct("NamespaceLister");
+        lister.field("namespace", &self.namespace).field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// What a selector matches of what is read. The labels are looked at when the lock is back.
+fn select(selector: &Selector, read: impl FnOnce() -> Snapshot) -> Snapshot {
+    let (mut objects, version) = read();
+    if *selector != Selector::everything() {
+        objects.retain(|object| selector.matches(object.labels()));
+    }
+    (objects, version)
+}
+
+fn keys((objects, _): &Snapshot) -> Vec<ObjectKey> {
+    objects.iter().map(|object| object.key().clone()).collect()
+}
+
+#[cfg(test)]
+mod tests;

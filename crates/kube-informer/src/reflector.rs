@@ -1,0 +1,5 @@
+//! Mirrors what a `ListWatch` says into a store.
+
+mod store;
+
+pub use store::ReflectorStore;
