@@ -244,10 +244,10 @@ impl State {
         unset.map(|(slot, object)| (slot, object.clone())).collect()
     }
 
-    /// Puts in what was missing, unless a write has done that, for this object or a newer one.
-    pub(super) fn fill(&mut self, id: usize, slot: u32, object: &Object, values: Vec<Arc<str>>) {
-        let same = self.objects.get(slot).is_some_and(|stored| stored.is_same_instance(object));
-        if let Some(index) = self.indexes.get_mut(id).filter(|index| same && index.is_unset(slot)) {
+    /// Puts in what was missing. A slot that is still unset has the object that it had when the
+    /// index came: a write sets all values, for this object or a newer one.
+    pub(super) fn fill(&mut self, id: usize, slot: u32, values: Vec<Arc<str>>) {
+        if let Some(index) = self.indexes.get_mut(id).filter(|index| index.is_unset(slot)) {
             index.set(slot, values);
         }
     }

@@ -154,8 +154,8 @@ impl Store {
         let unset = self.state.read().unset(id);
         let values: Vec<_> = unset.iter().map(|(_, object)| definition.values(object)).collect();
         let mut state = self.state.write();
-        for ((slot, object), values) in unset.iter().zip(values) {
-            state.fill(id, *slot, object, values);
+        for ((slot, _), values) in unset.iter().zip(values) {
+            state.fill(id, *slot, values);
         }
         drop(state);
         (id, definition)
