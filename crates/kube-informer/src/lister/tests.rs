@@ -81,9 +81,9 @@ fn l4_l5_a_name_alone_is_a_cluster_scoped_object() {
 #[test]
 fn l6_what_is_read_is_the_cached_instance() {
     let lister = filled();
-    let listed = lister.list();
-    assert!(listed[0].is_same_instance(&lister.get("shop/web").unwrap()));
-    assert!(lister.namespace("shop").list()[0].is_same_instance(&listed[0]));
+    let all = lister.list();
+    assert!(all[0].is_same_instance(&lister.get("shop/web").unwrap()));
+    assert!(lister.namespace("shop").list()[0].is_same_instance(&all[0]));
 }
 
 #[test]

@@ -138,11 +138,11 @@ impl Model {
 
     /// Deleted, added, updated and unchanged.
     fn replace(&mut self, list: &[Object], keep: &[ObjectKey], version: &str) -> [String; 4] {
-        let last = |(at, object): &(usize, &Object)| {
+        let is_last = |(at, object): &(usize, &Object)| {
             list[at + 1..].iter().all(|later| later.key() != object.key())
         };
         let list: Vec<&Object> =
-            list.iter().enumerate().filter(last).map(|(_, object)| object).collect();
+            list.iter().enumerate().filter(is_last).map(|(_, object)| object).collect();
         let mut said: [Vec<String>; 4] = Default::default();
         let mut new = BTreeMap::new();
         for (key, old) in &self.objects {
@@ -176,12 +176,14 @@ impl Model {
     }
 }
 
+type ValuesOf = fn(&Object) -> Vec<String>;
+
 /// The store under test, its indexes with what they should have, and the model.
 #[derive(Default)]
 struct World {
     store: Arc<Store>,
     model: Model,
-    indexes: Vec<(Index, fn(&Object) -> Vec<String>)>,
+    indexes: Vec<(Index, ValuesOf)>,
 }
 
 fn tags_of(object: &Object) -> Vec<String> {
