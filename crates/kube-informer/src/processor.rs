@@ -1,0 +1,357 @@
+//! The fan-out: what the informer's loop finds, every listener is told, and none of them is waited
+//! for.
+
+mod backlog;
+mod builder;
+mod filter;
+mod handler;
+mod listener;
+mod registration;
+mod stream;
+
+use std::any::Any;
+use std::panic::Location;
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::Waker;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::Object;
+use crate::wait::{HandlerSync, Watched};
+
+pub use builder::{Callbacks, HandlerBuilder};
+pub use handler::EventHandler;
+pub use registration::{Registration, RegistrationGuard};
+pub use stream::EventStream;
+
+pub(crate) use backlog::Notification;
+
+use backlog::{BACKLOG_EVENTS_MAX, Backlog};
+use builder::ListenerOptions;
+use filter::Filter;
+use handler::ErasedHandler;
+use listener::{Callee, Listener, ListenerKind, Running};
+use stream::Subscription;
+
+/// Resyncs closer together than this only keep everybody busy. client-go has the same limit.
+const RESYNC_PERIOD_MIN: Duration = Duration::from_secs(1);
+
+/// Held by every handler and stream, so that the informer runs while one of them could notice. It
+/// must not own the processor, or an informer that is never started is never freed.
+pub(crate) type KeepAlive = Option<Arc<dyn Any + Send + Sync>>;
+
+/// What a listener that joins now begins with.
+pub(crate) struct Joining {
+    /// Everything in the store.
+    pub(crate) objects: Vec<Object>,
+    /// Whether that is a full list.
+    pub(crate) synced: bool,
+}
+
+/// The listeners of one informer.
+pub(crate) struct Processor {
+    me: Weak<Self>,
+    source: Box<dyn Fn() -> Joining + Send + Sync>,
+    /// Held while the store is written and listeners are told, and while one joins: each listener
+    /// gets a state of the store and then exactly the changes after it.
+    inner: Mutex<Inner>,
+    resync_changed: Notify,
+    watched: OnceLock<Weak<dyn Watched>>,
+    stopped: CancellationToken,
+}
+
+struct Inner {
+    /// In the order in which they came; ended ones are dropped when somebody next looks.
+    members: Vec<Member>,
+    phase: Phase,
+    synced: bool,
+}
+
+struct Member {
+    listener: Arc<Listener>,
+    resync: Option<Resync>,
+}
+
+struct Resync {
+    period: Duration,
+    /// Not before the first list has been handed over.
+    due: Option<Instant>,
+}
+
+#[derive(Clone)]
+enum Phase {
+    Waiting,
+    Running { runtime: Handle, tracker: TaskTracker },
+    Stopped,
+}
+
+impl Processor {
+    /// `source` reads the store. It is called with the lock held, and must not call back.
+    pub(crate) fn new(source: Box<dyn Fn() -> Joining + Send + Sync>) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            source,
+            inner: Mutex::new(Inner { members: vec![], phase: Phase::Waiting, synced: false }),
+            resync_changed: Notify::new(),
+            watched: OnceLock::new(),
+            stopped: CancellationToken::new(),
+        })
+    }
+
+    /// Whom registrations wait for, and whose name is in reports. Once.
+    pub(crate) fn set_watched(&self, informer: Weak<dyn Watched>) {
+        let _ = self.watched.set(informer);
+    }
+
+    fn watched(&self) -> Option<Arc<dyn Watched>> {
+        self.watched.get()?.upgrade()
+    }
+
+    fn informer_name(&self) -> Option<Arc<str>> {
+        self.watched().map(|informer| informer.status().name)
+    }
+
+    /// Runs `change`, which writes the store, and tells every listener what it gives, as one step.
+    /// Waits for no listener. `change` must not call back.
+    pub(crate) fn distribute(&self, change: impl FnOnce() -> Vec<Notification>) {
+        let mut inner = self.inner.lock();
+        let notifications = change();
+        if notifications.is_empty() {
+            return;
+        }
+        if notifications.iter().any(Notification::is_synced) {
+            inner.begin_resyncs(Instant::now());
+            self.resync_changed.notify_one();
+        }
+        let told = inner.tell(&notifications, |_| true);
+        drop(inner);
+        told.finish();
+    }
+
+    /// Registers a handler: it is given all that is there, and every change from then on.
+    pub(crate) fn join(
+        &self,
+        handler: Box<dyn ErasedHandler>,
+        options: ListenerOptions,
+        keep: KeepAlive,
+        place: &Location<'_>,
+    ) -> Registration {
+        let kind = if options.blocking { ListenerKind::Blocking } else { ListenerKind::Task };
+        let resync = options.resync();
+        let (name, backlog) = (options.name(place), options.backlog());
+        let callee = Callee { handler, filter: Filter::new(options.filters), keep };
+        let listener = Listener::new(name, self.me.clone(), backlog, kind, Some(callee));
+        self.admit(&listener, resync);
+        Registration::new(listener)
+    }
+
+    /// The same for somebody who polls.
+    pub(crate) fn join_stream(
+        &self,
+        options: ListenerOptions,
+        keep: KeepAlive,
+        place: &Location<'_>,
+    ) -> Subscription {
+        let resync = options.resync();
+        let (name, backlog) = (options.name(place), options.backlog());
+        let kind = ListenerKind::Stream;
+        let listener = Listener::new(name, self.me.clone(), backlog, kind, None);
+        self.admit(&listener, resync);
+        let registration = Registration::new(listener).remove_on_drop();
+        Subscription { registration, filter: Filter::new(options.filters), keep }
+    }
+
+    fn admit(&self, listener: &Arc<Listener>, period: Option<Duration>) {
+        let mut inner = self.inner.lock();
+        let phase = inner.phase.clone();
+        if matches!(phase, Phase::Stopped) {
+            drop(inner);
+            listener.end(HandlerSync::Stopped);
+            let handler = listener.name();
+            let informer = self.informer_name().unwrap_or_default();
+            tracing::warn!(
+                informer = &*informer,
+                handler,
+                "a handler came after the informer had stopped and is not called"
+            );
+            return;
+        }
+        let joining = (self.source)();
+        inner.synced |= joining.synced;
+        let mut first = vec![Notification::Initial(joining.objects.into())];
+        if inner.synced {
+            first.push(Notification::Synced);
+        }
+        listener.push(&first);
+        let due = |period| Instant::now().checked_add(period).filter(|_| inner.synced);
+        let resync = period.map(|period| Resync { period, due: due(period) });
+        inner.members.retain(|member| !member.listener.is_ended());
+        inner.members.push(Member { listener: listener.clone(), resync });
+        drop(inner);
+        if period.is_some() {
+            self.resync_changed.notify_one();
+        }
+        phase.spawn(listener);
+    }
+
+    /// Starts the tasks of handlers; of those that come later, when they come. Ends with `stop`.
+    pub(crate) fn start(&self, runtime: &Handle, tracker: &TaskTracker, stop: CancellationToken) {
+        let mut inner = self.inner.lock();
+        if !matches!(inner.phase, Phase::Waiting) {
+            return;
+        }
+        let phase = Phase::Running { runtime: runtime.clone(), tracker: tracker.clone() };
+        inner.phase = phase.clone();
+        let waiting: Vec<_> = inner.members.iter().map(|member| member.listener.clone()).collect();
+        drop(inner);
+        tracker.spawn_on(stop_on(self.me.clone(), stop, self.stopped.clone()), runtime);
+        for listener in &waiting {
+            phase.spawn(listener);
+        }
+    }
+
+    /// Ends all listeners: what waits for them is dropped, callbacks that run finish, streams end.
+    pub(crate) fn stop(&self) {
+        let mut inner = self.inner.lock();
+        inner.phase = Phase::Stopped;
+        let members = std::mem::take(&mut inner.members);
+        drop(inner);
+        self.stopped.cancel();
+        for member in &members {
+            member.listener.end(HandlerSync::Stopped);
+        }
+    }
+
+    /// When the next resync is due, if any.
+    pub(crate) fn resync_due(&self) -> Option<Instant> {
+        let inner = self.inner.lock();
+        let alive = inner.members.iter().filter(|member| !member.listener.is_ended());
+        alive.filter_map(|member| member.resync.as_ref()?.due).min()
+    }
+
+    /// Notified when [`resync_due`](Self::resync_due) may be earlier than it was. For one waiter.
+    pub(crate) fn resync_changed(&self) -> &Notify {
+        &self.resync_changed
+    }
+
+    /// Hands all objects to the listeners whose resync is due, and to nobody else.
+    pub(crate) fn resync(&self, now: Instant) {
+        let mut inner = self.inner.lock();
+        if !inner.members.iter().any(|member| member.is_due(now)) {
+            return;
+        }
+        let all = [Notification::Resync((self.source)().objects.into())];
+        let told = inner.tell(&all, |member| member.is_due(now));
+        let due = inner.members.iter_mut().filter(|member| member.is_due(now));
+        due.filter_map(|member| member.resync.as_mut()).for_each(|resync| resync.advance(now));
+        drop(inner);
+        told.finish();
+    }
+}
+
+/// An informer that is gone has stopped.
+impl Drop for Processor {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+async fn stop_on(processor: Weak<Processor>, stop: CancellationToken, stopped: CancellationToken) {
+    tokio::select! {
+        biased;
+        () = stopped.cancelled() => {}
+        () = stop.cancelled() => {
+            if let Some(processor) = processor.upgrade() {
+                processor.stop();
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn tell(&mut self, changes: &[Notification], whom: impl Fn(&Member) -> bool) -> Told {
+        let mut told = Told::default();
+        self.members.retain(|member| !member.listener.is_ended());
+        for member in self.members.iter().filter(|member| whom(member)) {
+            let pushed = member.listener.push(changes);
+            told.wakers.extend(pushed.waker);
+            told.behind.extend(pushed.fell_behind.then(|| member.listener.clone()));
+        }
+        told
+    }
+
+    /// The first list has been handed over; from here on periods run.
+    fn begin_resyncs(&mut self, now: Instant) {
+        self.synced = true;
+        for resync in self.members.iter_mut().filter_map(|member| member.resync.as_mut()) {
+            if resync.due.is_none() {
+                resync.due = now.checked_add(resync.period);
+            }
+        }
+    }
+}
+
+/// What is left to do when the lock is free again: it runs code of others.
+#[derive(Default)]
+struct Told {
+    wakers: Vec<Waker>,
+    behind: Vec<Arc<Listener>>,
+}
+
+impl Told {
+    fn finish(self) {
+        self.wakers.into_iter().for_each(Waker::wake);
+        self.behind.iter().for_each(|listener| listener.report_behind());
+    }
+}
+
+impl Member {
+    fn is_due(&self, now: Instant) -> bool {
+        let due = self.resync.as_ref().and_then(|resync| resync.due);
+        due.is_some_and(|due| due <= now)
+    }
+}
+
+impl Resync {
+    /// To the next multiple of the period; those that were missed are not made up for.
+    fn advance(&mut self, now: Instant) {
+        let next = self.due.and_then(|due| due.checked_add(self.period));
+        self.due = next.filter(|next| *next > now).or_else(|| now.checked_add(self.period));
+    }
+}
+
+impl Phase {
+    fn spawn(&self, listener: &Arc<Listener>) {
+        if let Phase::Running { runtime, tracker } = self
+            && !listener.is_stream()
+        {
+            tracker.spawn_on(Running(listener.clone()).run(), runtime);
+        }
+    }
+}
+
+impl ListenerOptions {
+    fn name(&self, place: &Location<'_>) -> Arc<str> {
+        let place = || format!("{}:{}", place.file(), place.line()).into();
+        self.name.clone().unwrap_or_else(place)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog::new(BACKLOG_EVENTS_MAX, self.only_changes)
+    }
+
+    /// Zero is never.
+    fn resync(&self) -> Option<Duration> {
+        let period = self.resync.filter(|period| !period.is_zero() && !self.only_changes)?;
+        Some(period.max(RESYNC_PERIOD_MIN))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Events for `async` code.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+use tokio::task::coop;
+
+use crate::{Event, Registration, Untyped};
+
+use super::filter::Filter;
+use super::{KeepAlive, RegistrationGuard};
+
+/// The events of an informer, for `async` code. Ends when the informer stops, or when it is removed.
+///
+/// Nothing waits for it to be polled: what waits for a stream is bounded as it is for handlers.
+#[must_use = "dropping an EventStream ends it"]
+pub struct EventStream<K = Untyped> {
+    subscription: Subscription,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// The stream without its type.
+pub(crate) struct Subscription {
+    pub(super) registration: RegistrationGuard,
+    pub(super) filter: Filter,
+    pub(super) keep: KeepAlive,
+}
+
+impl<K> EventStream<K> {
+    pub(super) fn new(subscription: Subscription) -> Self {
+        Self { subscription, kind: PhantomData }
+    }
+
+    /// The next event; `None` once the informer has stopped. Cancel safe.
+    pub async fn next(&mut self) -> Option<Event<K>> {
+        std::future::poll_fn(|context| self.subscription.poll(context)).await.map(Event::cast)
+    }
+
+    /// Its place in the informer: whether it has synced, how much waits for it.
+    pub fn registration(&self) -> &Registration {
+        &self.subscription.registration
+    }
+}
+
+impl Subscription {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        let listener = self.registration.listener();
+        loop {
+            // One that always has something must let others run too, also if its filter passes nothing.
+            let step = ready!(coop::poll_proceed(context));
+            let Some(event) = ready!(listener.poll_event(context)) else {
+                self.keep = None;
+                return Poll::Ready(None);
+            };
+            step.made_progress();
+            listener.handled(matches!(event, Event::Synced));
+            let event = self.filter.apply(event, |object| listener.filter_panicked(object));
+            if event.is_some() {
+                return Poll::Ready(event);
+            }
+        }
+    }
+}
+
+impl<K> Stream for EventStream<K> {
+    type Item = Event<K>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.subscription.poll(context).map(|event| event.map(Event::cast))
+    }
+}
+
+impl<K> fmt::Debug for EventStream<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EventStream").field(self.registration()).finish()
+    }
+}

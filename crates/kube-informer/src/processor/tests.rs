@@ -1,0 +1,238 @@
+//! An informer that is made of a map, and a handler that checks what it is told.
+
+mod delivery;
+mod isolation;
+mod joining;
+mod removal;
+mod resync;
+mod stream;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::watch;
+
+use crate::wait::Progress;
+use crate::{Event, FinalState, InformerStatus, ObjectKey, ResourceVersion, State, Untyped};
+
+use super::*;
+
+/// An object; its uid is its name.
+pub(super) fn object(name: &str, version: u64) -> Object {
+    let json = format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"ns","uid":"{name}","resourceVersion":"{version}"}}}}"#
+    );
+    Object::from_json(json).unwrap()
+}
+
+pub(super) fn version(object: &Object) -> u64 {
+    object.resource_version().as_str().parse().unwrap()
+}
+
+/// `*a@1` initial, `+a@1` added, `a@1>2` updated, `-a@3` deleted, `?a@3` found deleted, `=a@1`
+/// resynced.
+pub(super) fn text(event: &Event) -> String {
+    let at = |object: &Object| format!("{}@{}", object.name(), object.resource_version());
+    match event {
+        Event::Added { object, initial: true } => format!("*{}", at(object)),
+        Event::Added { object, .. } => format!("+{}", at(object)),
+        Event::Updated { old, new } => format!("{}>{}", at(old), new.resource_version()),
+        Event::Deleted(gone) if gone.final_state == FinalState::Known => format!("-{}", at(gone)),
+        Event::Deleted(gone) => format!("?{}", at(gone)),
+        Event::Resynced(object) => format!("={}", at(object)),
+        Event::Synced => "synced".to_owned(),
+    }
+}
+
+/// A handler's view, folded from its events. What does not fit (I10, I11, I16) is written down.
+#[derive(Default, Debug)]
+pub(super) struct Fold {
+    pub(super) known: BTreeMap<ObjectKey, Object>,
+    pub(super) synced: bool,
+    pub(super) wrong: Vec<String>,
+}
+
+impl Fold {
+    pub(super) fn tell(&mut self, event: &Event) {
+        let known = event.object().and_then(|object| self.known.get(object.key()));
+        let fits = match event {
+            Event::Added { initial, .. } => known.is_none() && !(*initial && self.synced),
+            Event::Updated { old, new } => {
+                known.is_some_and(|known| known.same_version(old)) && version(old) <= version(new)
+            }
+            Event::Deleted(gone) => known.is_some_and(|known| version(known) <= version(gone)),
+            Event::Resynced(object) => known.is_some_and(|known| known.same_version(object)),
+            Event::Synced => !self.synced,
+        };
+        if !fits {
+            self.wrong.push(format!("{} after {known:?}", text(event)));
+        }
+        match event {
+            Event::Added { object, .. } | Event::Updated { new: object, .. } => {
+                self.known.insert(object.key().clone(), object.clone());
+            }
+            Event::Deleted(gone) => drop(self.known.remove(gone.key())),
+            Event::Resynced(_) => {}
+            Event::Synced => self.synced = true,
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn assert_is(&self, cache: &BTreeMap<ObjectKey, Object>) {
+        assert!(self.wrong.is_empty(), "{:?}", self.wrong);
+        let versions = |of: &BTreeMap<ObjectKey, Object>| -> Vec<_> {
+            of.values().map(|object| (object.key().clone(), version(object))).collect()
+        };
+        assert_eq!(versions(&self.known), versions(cache));
+    }
+}
+
+/// What a handler was told, as text, and in what thread's order.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<String>>>);
+
+impl Seen {
+    fn note(&self) -> impl FnMut(Event) + Send + 'static {
+        let seen = self.clone();
+        move |event| seen.0.lock().push(text(&event))
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock())
+    }
+}
+
+/// An informer without a server: a map that is written through the processor.
+struct Fake {
+    processor: Arc<Processor>,
+    core: Arc<Core>,
+    tracker: TaskTracker,
+    stop: CancellationToken,
+}
+
+#[derive(Default)]
+struct Core {
+    store: Mutex<BTreeMap<ObjectKey, Object>>,
+    version: AtomicU64,
+    progress: watch::Sender<Progress>,
+}
+
+impl Watched for Core {
+    fn status(&self) -> InformerStatus {
+        InformerStatus {
+            name: "fakes".into(),
+            state: State::Idle,
+            since: Instant::now(),
+            synced: self.progress.borrow().synced,
+            live: false,
+            staleness: None,
+            objects: self.store.lock().len(),
+            failed: 0,
+            bytes: 0,
+            resource_version: ResourceVersion::default(),
+            last_error: None,
+        }
+    }
+    fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+}
+
+impl Core {
+    fn next(&self, name: &str) -> Object {
+        object(name, self.version.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+impl Fake {
+    fn new() -> Self {
+        let core = Arc::new(Core::default());
+        let read = core.clone();
+        let processor = Processor::new(Box::new(move || Joining {
+            objects: read.store.lock().values().cloned().collect(),
+            synced: read.progress.borrow().synced,
+        }));
+        let watched: Arc<dyn Watched> = core.clone();
+        processor.set_watched(Arc::downgrade(&watched));
+        Self { processor, core, tracker: TaskTracker::new(), stop: CancellationToken::new() }
+    }
+
+    fn started() -> Self {
+        let fake = Self::new();
+        fake.start();
+        fake
+    }
+
+    /// Started, and with these in its first list.
+    fn synced(names: &[&str]) -> Self {
+        let fake = Self::started();
+        fake.sync(names);
+        fake
+    }
+
+    fn start(&self) {
+        self.core.progress.send_modify(|progress| progress.started = true);
+        self.processor.start(&Handle::current(), &self.tracker, self.stop.clone());
+    }
+
+    fn handler(&self) -> HandlerBuilder<Untyped> {
+        HandlerBuilder::new(self.processor.clone(), None, None)
+    }
+
+    /// Registers a handler that notes what it is told.
+    fn noting(&self) -> (Registration, Seen) {
+        let seen = Seen::default();
+        (self.handler().for_each(seen.note()), seen)
+    }
+
+    fn sync(&self, names: &[&str]) {
+        let core = &self.core;
+        self.processor.distribute(|| {
+            let objects: Vec<Object> = names.iter().map(|name| core.next(name)).collect();
+            let entries = objects.iter().map(|object| (object.key().clone(), object.clone()));
+            core.store.lock().extend(entries);
+            core.progress.send_modify(|progress| progress.synced = true);
+            vec![Notification::Initial(objects.into()), Notification::Synced]
+        });
+    }
+
+    fn put(&self, name: &str) {
+        let core = &self.core;
+        self.processor.distribute(|| {
+            let new = core.next(name);
+            let old = core.store.lock().insert(new.key().clone(), new.clone());
+            vec![Notification::Event(match old {
+                Some(old) => Event::Updated { old, new },
+                None => Event::Added { object: new, initial: false },
+            })]
+        });
+    }
+
+    fn delete(&self, name: &str) {
+        let core = &self.core;
+        self.processor.distribute(|| {
+            let object = core.next(name);
+            let known = core.store.lock().remove(object.key()).is_some();
+            let gone = crate::Deleted { object, final_state: FinalState::Known };
+            known.then_some(Notification::Event(Event::Deleted(gone))).into_iter().collect()
+        });
+    }
+
+    /// A relist that finds everything as it was.
+    fn relist(&self) {
+        let core = &self.core;
+        self.processor.distribute(|| {
+            let objects: Vec<Object> = core.store.lock().values().cloned().collect();
+            vec![Notification::Unchanged(objects.into())]
+        });
+    }
+
+    fn cache(&self) -> BTreeMap<ObjectKey, Object> {
+        self.core.store.lock().clone()
+    }
+}
+
+/// With paused time this returns when every task has done what it can.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
