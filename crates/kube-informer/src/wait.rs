@@ -290,3 +290,6 @@ impl fmt::Display for NotSynced {
 }
 
 impl std::error::Error for NotSynced {}
+
+#[cfg(test)]
+mod tests;

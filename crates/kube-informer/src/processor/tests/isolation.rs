@@ -1,1 +1,113 @@
+//! I14: a slow handler delays nobody, and what waits for it is bounded.
 
+use std::sync::mpsc;
+
+use super::*;
+
+/// How many events there may be for `keys` objects, whatever happened to them.
+fn bound(keys: usize) -> usize {
+    BACKLOG_EVENTS_MAX + 2 * keys
+}
+
+fn churn(fake: &Fake, keys: usize, events: usize) {
+    let mut random = fastrand::Rng::with_seed(1);
+    for _ in 0..events {
+        let name = random.usize(..keys).to_string();
+        if random.u8(..4) == 0 { fake.delete(&name) } else { fake.put(&name) }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn i14_a_stream_that_nobody_polls_delays_nobody_and_stays_bounded() {
+    let fake = Fake::synced(&["0"]);
+    let mut lazy = fake.handler().stream();
+    let folds: Vec<_> = (0..9)
+        .map(|_| {
+            let fold = Arc::new(Mutex::new(Fold::default()));
+            let write = fold.clone();
+            (fake.handler().for_each(move |event| write.lock().tell(&event)), fold)
+        })
+        .collect();
+    settle().await;
+    for _ in 0..100 {
+        churn(&fake, 50, 100);
+        fake.relist();
+        settle().await;
+        assert!(folds.iter().all(|(registration, _)| registration.backlog() == 0));
+        assert!(lazy.registration().backlog() <= bound(50) + 52, "two lists of 50 at most");
+    }
+    for (registration, fold) in &folds {
+        fold.lock().assert_is(&fake.cache());
+        assert_eq!(registration.merged(), 0);
+    }
+    assert!(lazy.registration().merged() > 1000 && lazy.registration().skipped() > 0);
+    let mut fold = Fold::default();
+    while lazy.registration().backlog() > 0 {
+        fold.tell(&lazy.next().await.unwrap());
+    }
+    fold.assert_is(&fake.cache());
+}
+
+/// On one thread, so that anything that blocks it would block everybody.
+#[tokio::test(start_paused = true)]
+async fn i14_a_blocking_handler_holds_up_nobody() {
+    let fake = Fake::synced(&["0"]);
+    let (enter, mut entered) = tokio::sync::mpsc::unbounded_channel();
+    let (leave, left) = mpsc::channel::<()>();
+    let fold = Arc::new(Mutex::new(Fold::default()));
+    let write = fold.clone();
+    let slow = fake.handler().blocking().for_each(move |event| {
+        write.lock().tell(&event);
+        let _ = enter.send(());
+        // Until the other side is gone.
+        let _ = left.recv();
+    });
+    let (other, seen) = fake.noting();
+    entered.recv().await.unwrap();
+    let mut told = 0;
+    for _ in 0..50 {
+        churn(&fake, 20, 100);
+        while other.backlog() > 0 {
+            tokio::task::yield_now().await;
+        }
+        told += seen.take().len();
+    }
+    assert!(told > 3000 && other.merged() == 0, "the other one has it all");
+    assert!((1024..=bound(20) + 2).contains(&slow.backlog()), "{slow:?}");
+    assert!(!slow.has_synced());
+    drop(leave);
+    slow.wait_for_sync().await.unwrap();
+    fake.put("end");
+    let end = ObjectKey::namespaced("ns", "end");
+    while !fold.lock().known.contains_key(&end) {
+        entered.recv().await.unwrap();
+    }
+    fold.lock().assert_is(&fake.cache());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn h3_h4_distributing_never_waits_for_a_handler() {
+    // Neither for one that is not started...
+    let fake = Fake::new();
+    let (unstarted, _) = fake.noting();
+    fake.sync(&["0"]);
+    churn(&fake, 10, 3000);
+    assert!(unstarted.backlog() <= bound(10) + 2);
+    // ...nor for one that is stuck, nor for a stop while it is.
+    let (leave, left) = mpsc::channel::<()>();
+    let (enter, entered) = mpsc::channel();
+    let stuck = fake.handler().for_each(move |_| {
+        enter.send(()).unwrap();
+        let _ = left.recv();
+    });
+    fake.start();
+    entered.recv().unwrap();
+    churn(&fake, 10, 3000);
+    assert!(stuck.backlog() <= bound(10) + 2);
+    fake.processor.stop();
+    churn(&fake, 10, 10);
+    drop(leave);
+    stuck.remove().await;
+    fake.tracker.close();
+    fake.tracker.wait().await;
+}
