@@ -198,3 +198,11 @@ impl fmt::Debug for Error {
     }
 }
 impl std::error::Error for Error {}
+
+/// Equal if they say the same.
+impl PartialEq for Error {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.text == other.0.text
+    }
+}
+impl Eq for Error {}

@@ -12,6 +12,7 @@ mod version;
 mod wire;
 
 pub mod list_watch;
+pub mod reflector;
 
 pub use error::{BoxError, Error, Result};
 pub use key::{KeyRef, ObjectKey};
@@ -19,6 +20,7 @@ pub use list_watch::{KubeListWatch, ListWatch};
 pub use object::{
     Deleted, Event, FieldPath, FinalState, Kind, Labels, Object, OwnerRef, StaticKind, Untyped,
 };
+pub use reflector::Reflector;
 pub use selector::Selector;
 pub use status::{ErrorReport, InformerStatus, Next, State};
 pub use transform::{Storage, Transform};

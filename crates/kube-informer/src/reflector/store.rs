@@ -1,11 +1,21 @@
 //! Where a reflector writes.
 
+use std::task::{Context, Poll};
+
 use crate::{Error, Object, ObjectKey, ResourceVersion, Result};
 
-/// Where a reflector writes. [`Indexer`](crate::Indexer) is such a store.
+/// Where a [`Reflector`](crate::Reflector) writes. [`DeltaFifo`](crate::DeltaFifo) and
+/// [`Indexer`](crate::Indexer) are such stores.
+///
+/// An error from one of these is reported, and the object recorded as failed; nothing ends.
 pub trait ReflectorStore: Send + 'static {
-    /// The whole content, at a version.
-    fn replace(&mut self, objects: Vec<Object>, version: ResourceVersion) -> Result<()>;
+    /// The whole content, at a version. `unreadable` are in the list too, but could not be kept.
+    fn replace(
+        &mut self,
+        objects: Vec<Object>,
+        unreadable: Vec<Error>,
+        version: ResourceVersion,
+    ) -> Result<()>;
 
     /// An object that the watch calls added.
     fn add(&mut self, object: Object) -> Result<()>;
@@ -22,17 +32,21 @@ pub trait ReflectorStore: Send + 'static {
         Ok(())
     }
 
-    /// The object that the store has under a key, so that a list which brings the same version of
-    /// it again can go on with this instance.
+    /// An event about an object that could not be kept; its key, if known, is in the error.
+    fn unreadable(&mut self, error: Error, version: ResourceVersion, deleted: bool) -> Result<()> {
+        let _ = (error, version, deleted);
+        Ok(())
+    }
+
+    /// The object of this key as it is known, so that an unchanged one need not be kept twice.
     fn known(&self, key: &ObjectKey) -> Option<Object> {
         let _ = key;
         None
     }
 
-    /// An object that cannot be read; its key, if that could be read, is in the error. Those of a
-    /// list come right before its [`replace`](Self::replace): they are there, only not readable.
-    fn unreadable(&mut self, error: Error, deleted: bool) -> Result<()> {
-        let _ = (error, deleted);
-        Ok(())
+    /// Ready when the store can take more; until then nothing is read from the server.
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let _ = context;
+        Poll::Ready(())
     }
 }

@@ -1,0 +1,309 @@
+//! The queue between reflector and store.
+
+mod by_key;
+mod in_order;
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+
+use crate::reflector::ReflectorStore;
+use crate::{Deleted, Error, Lister, Object, ObjectKey, ResourceVersion, Result};
+
+use by_key::ByKey;
+use in_order::InOrder;
+
+/// Deltas that may wait before nothing more is read from the server: enough to let the reader and
+/// the writer of the cache work side by side.
+const QUEUE_DELTAS_MAX: usize = 1024;
+/// Deltas that are taken at once: the store is locked once for all of them.
+const BATCH_DELTAS_MAX: usize = 256;
+
+/// One change.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Delta {
+    /// Seen as added.
+    Added(Object),
+    /// Seen as modified.
+    Updated(Object),
+    /// Seen, or found out, as gone.
+    Deleted(Deleted),
+    /// Part of a list.
+    Replaced(Object),
+    /// A whole list at once; the in-order discipline gives this instead of many `Replaced`.
+    ReplacedAll {
+        /// The objects.
+        objects: Vec<Object>,
+        /// What else is in the list, but could not be kept.
+        unreadable: Vec<Error>,
+        /// The version of the list.
+        version: ResourceVersion,
+    },
+    /// A resync.
+    Sync(Object),
+    /// The version advanced.
+    Bookmark(ResourceVersion),
+    /// An object that could not be kept.
+    Unreadable {
+        /// Which, as far as is known, and why.
+        error: Error,
+        /// Its version.
+        version: ResourceVersion,
+        /// It is gone.
+        deleted: bool,
+    },
+}
+
+impl Delta {
+    /// The object that it is about; none for lists, bookmarks and objects that could not be kept.
+    pub fn object(&self) -> Option<&Object> {
+        match self {
+            Delta::Added(object)
+            | Delta::Updated(object)
+            | Delta::Replaced(object)
+            | Delta::Sync(object) => Some(object),
+            Delta::Deleted(deleted) => Some(&deleted.object),
+            Delta::ReplacedAll { .. } | Delta::Bookmark(_) | Delta::Unreadable { .. } => None,
+        }
+    }
+}
+
+/// A queue of changes, in order or collected by key. Cheap to clone: one end writes, one pops.
+#[derive(Clone)]
+pub struct DeltaFifo(Arc<Shared>);
+
+struct Shared {
+    /// What the consumer has: deletes are found by comparing with it.
+    known: Lister,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    queue: Queue,
+    closed: bool,
+    /// What is left of the first list; `None` before it came.
+    initial: Option<usize>,
+    /// Something other than a list came first: there is nothing to wait for.
+    populated: bool,
+    readers: Vec<Waker>,
+    writers: Vec<Waker>,
+}
+
+enum Queue {
+    InOrder(InOrder),
+    ByKey(ByKey),
+}
+
+impl DeltaFifo {
+    /// Strict order, `Replace` as one delta: what informers use (client-go's `RealFIFO`).
+    pub fn in_order(known: Lister) -> Self {
+        Self::new(known, Queue::InOrder(InOrder::default()))
+    }
+
+    /// All changes of one key together, keys in order of their first change (client-go's
+    /// `DeltaFIFO`).
+    pub fn by_key(known: Lister) -> Self {
+        Self::new(known, Queue::ByKey(ByKey::default()))
+    }
+
+    fn new(known: Lister, queue: Queue) -> Self {
+        let (readers, writers) = (Vec::new(), Vec::new());
+        let inner =
+            Inner { queue, closed: false, initial: None, populated: false, readers, writers };
+        Self(Arc::new(Shared { known, inner: Mutex::new(inner) }))
+    }
+
+    /// The next change, or all changes of the next key. `None` once closed and empty.
+    pub async fn pop(&self) -> Option<Vec<Delta>> {
+        poll_fn(|context| self.poll_pop(context, 1)).await
+    }
+
+    /// As many changes as wait, in order, up to a limit; a whole list comes alone. By key it is the
+    /// same as [`pop`](Self::pop).
+    pub async fn pop_batch(&self) -> Option<Vec<Delta>> {
+        poll_fn(|context| self.poll_pop(context, BATCH_DELTAS_MAX)).await
+    }
+
+    fn poll_pop(&self, context: &mut Context<'_>, max: usize) -> Poll<Option<Vec<Delta>>> {
+        let mut inner = self.0.inner.lock();
+        let popped = match &mut inner.queue {
+            Queue::InOrder(queue) => queue.pop(max),
+            Queue::ByKey(queue) => queue.pop(),
+        };
+        if popped.is_empty() {
+            if inner.closed {
+                return Poll::Ready(None);
+            }
+            inner.readers.push(context.waker().clone());
+            return Poll::Pending;
+        }
+        // By key, a key is one place of the first list, however many deltas it has gathered.
+        let places = match &inner.queue {
+            Queue::InOrder(_) => popped.len(),
+            Queue::ByKey(_) => 1,
+        };
+        inner.initial = inner.initial.map(|left| left.saturating_sub(places));
+        let writers = std::mem::take(&mut inner.writers);
+        drop(inner);
+        writers.into_iter().for_each(Waker::wake);
+        Poll::Ready(Some(popped))
+    }
+
+    /// Whether the first list has been popped in full; at once if something else came first.
+    pub fn has_synced(&self) -> bool {
+        let inner = self.0.inner.lock();
+        inner.populated || inner.initial == Some(0)
+    }
+
+    /// Queues a `Sync` for every known object of which nothing waits: what waits is newer.
+    pub fn resync(&self) {
+        let known = self.0.known.list();
+        self.write(|inner, _| match &mut inner.queue {
+            Queue::InOrder(queue) => queue.resync(known),
+            Queue::ByKey(queue) => queue.resync(known),
+        });
+    }
+
+    /// Ends `pop`, once what waits has been popped.
+    pub fn close(&self) {
+        let mut inner = self.0.inner.lock();
+        inner.closed = true;
+        let readers = std::mem::take(&mut inner.readers);
+        drop(inner);
+        readers.into_iter().for_each(Waker::wake);
+    }
+
+    /// What waits for a key, oldest first.
+    pub fn get(&self, key: &ObjectKey) -> Vec<Delta> {
+        let of_key = |delta: &&Delta| delta.object().is_some_and(|object| object.key() == key);
+        match &self.0.inner.lock().queue {
+            Queue::InOrder(queue) => queue.iter().filter(of_key).cloned().collect(),
+            Queue::ByKey(queue) => queue.get(key).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The keys of which something waits, in order of their first change.
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        match &self.0.inner.lock().queue {
+            Queue::InOrder(queue) => queue.keys(),
+            Queue::ByKey(queue) => queue.keys().cloned().collect(),
+        }
+    }
+
+    /// Entries waiting: changes, or keys.
+    pub fn len(&self) -> usize {
+        self.0.inner.lock().queue.len()
+    }
+
+    /// Nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn write(&self, write: impl FnOnce(&mut Inner, &Lister)) {
+        let mut inner = self.0.inner.lock();
+        write(&mut inner, &self.0.known);
+        let readers = std::mem::take(&mut inner.readers);
+        drop(inner);
+        readers.into_iter().for_each(Waker::wake);
+    }
+
+    fn push(&self, delta: Delta) {
+        self.write(|inner, known| {
+            inner.populated |= inner.initial.is_none();
+            match &mut inner.queue {
+                Queue::InOrder(queue) => queue.push(delta),
+                Queue::ByKey(queue) => queue.push(delta, known),
+            }
+        });
+    }
+}
+
+impl Queue {
+    fn len(&self) -> usize {
+        match self {
+            Queue::InOrder(queue) => queue.len(),
+            Queue::ByKey(queue) => queue.len(),
+        }
+    }
+}
+
+impl ReflectorStore for DeltaFifo {
+    fn replace(
+        &mut self,
+        objects: Vec<Object>,
+        unreadable: Vec<Error>,
+        version: ResourceVersion,
+    ) -> Result<()> {
+        self.write(|inner, known| {
+            match &mut inner.queue {
+                Queue::InOrder(queue) => {
+                    queue.push(Delta::ReplacedAll { objects, unreadable, version });
+                }
+                Queue::ByKey(queue) => queue.replace(objects, &unreadable, known),
+            }
+            let waiting = inner.queue.len();
+            inner.initial.get_or_insert(waiting);
+        });
+        Ok(())
+    }
+
+    fn add(&mut self, object: Object) -> Result<()> {
+        self.push(Delta::Added(object));
+        Ok(())
+    }
+
+    fn update(&mut self, object: Object) -> Result<()> {
+        self.push(Delta::Updated(object));
+        Ok(())
+    }
+
+    fn delete(&mut self, object: Object) -> Result<()> {
+        self.push(Delta::Deleted(Deleted { object, final_state: crate::FinalState::Known }));
+        Ok(())
+    }
+
+    /// Only the in-order discipline knows where among the changes a bookmark belongs.
+    fn bookmark(&mut self, version: ResourceVersion) -> Result<()> {
+        self.write(|inner, _| {
+            if let Queue::InOrder(queue) = &mut inner.queue {
+                queue.push(Delta::Bookmark(version));
+            }
+        });
+        Ok(())
+    }
+
+    fn unreadable(&mut self, error: Error, version: ResourceVersion, deleted: bool) -> Result<()> {
+        self.write(|inner, known| match &mut inner.queue {
+            Queue::InOrder(queue) => queue.push(Delta::Unreadable { error, version, deleted }),
+            Queue::ByKey(queue) => queue.unreadable(&error, deleted, known),
+        });
+        Ok(())
+    }
+
+    fn known(&self, key: &ObjectKey) -> Option<Object> {
+        self.0.known.get(key)
+    }
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut inner = self.0.inner.lock();
+        if inner.queue.len() < QUEUE_DELTAS_MAX || inner.closed {
+            return Poll::Ready(());
+        }
+        inner.writers.push(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl fmt::Debug for DeltaFifo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeltaFifo").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

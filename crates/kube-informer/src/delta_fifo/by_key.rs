@@ -1,0 +1,105 @@
+//! All deltas of a key together.
+
+use std::collections::VecDeque;
+
+use hashbrown::{HashMap, HashSet};
+
+use super::Delta;
+use crate::{Deleted, Error, FinalState, List, Lister, Object, ObjectKey};
+
+#[derive(Default)]
+pub(super) struct ByKey {
+    /// Never an empty list of deltas.
+    items: HashMap<ObjectKey, Vec<Delta>>,
+    /// Each key once, in order of its first delta.
+    order: VecDeque<ObjectKey>,
+}
+
+impl ByKey {
+    pub(super) fn push(&mut self, delta: Delta, known: &Lister) {
+        let Some(object) = delta.object() else { return };
+        let key = object.key().clone();
+        // A delete of what nobody knows is no news.
+        let unknown = |queue: &Self| !queue.items.contains_key(&key) && known.get(&key).is_none();
+        if matches!(delta, Delta::Deleted(_)) && unknown(self) {
+            return;
+        }
+        self.append(key, delta);
+    }
+
+    fn append(&mut self, key: ObjectKey, delta: Delta) {
+        let deltas = self.items.entry(key.clone()).or_default();
+        if deltas.is_empty() {
+            self.order.push_back(key);
+        }
+        match (deltas.last_mut(), delta) {
+            // Of two deletes the one stays that knows more.
+            (Some(Delta::Deleted(last)), Delta::Deleted(again)) => {
+                if last.final_state == FinalState::Unknown {
+                    *last = again;
+                }
+            }
+            (_, delta) => deltas.push(delta),
+        }
+    }
+
+    /// The new content first, then the deletes, also of what exists only in the queue.
+    pub(super) fn replace(&mut self, objects: Vec<Object>, unreadable: &[Error], known: &Lister) {
+        let mut listed: HashSet<ObjectKey> =
+            unreadable.iter().filter_map(|error| error.key().cloned()).collect();
+        listed.extend(objects.iter().map(|object| object.key().clone()));
+        for object in objects {
+            self.append(object.key().clone(), Delta::Replaced(object));
+        }
+        let queued: Vec<_> =
+            self.order.iter().filter(|key| !listed.contains(*key)).cloned().collect();
+        for key in queued {
+            let newest = self.items[&key].last().and_then(Delta::object).cloned();
+            if let Some(object) = newest {
+                self.append(key, Self::tombstone(object));
+            }
+        }
+        for object in known.list() {
+            if !listed.contains(object.key()) && !self.items.contains_key(object.key()) {
+                self.append(object.key().clone(), Self::tombstone(object));
+            }
+        }
+    }
+
+    /// What is gone is gone, also if its last state cannot be read.
+    pub(super) fn unreadable(&mut self, error: &Error, deleted: bool, known: &Lister) {
+        let Some(key) = error.key().filter(|_| deleted) else { return };
+        let newest = self.items.get(key).and_then(|deltas| deltas.last()).and_then(Delta::object);
+        if let Some(object) = newest.cloned().or_else(|| known.get(key)) {
+            self.append(key.clone(), Self::tombstone(object));
+        }
+    }
+
+    fn tombstone(object: Object) -> Delta {
+        Delta::Deleted(Deleted { object, final_state: FinalState::Unknown })
+    }
+
+    pub(super) fn resync(&mut self, known: List) {
+        for object in known {
+            if !self.items.contains_key(object.key()) {
+                self.append(object.key().clone(), Delta::Sync(object));
+            }
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Vec<Delta> {
+        self.order.pop_front().and_then(|key| self.items.remove(&key)).unwrap_or_default()
+    }
+
+    pub(super) fn get(&self, key: &ObjectKey) -> Option<&Vec<Delta>> {
+        self.items.get(key)
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.order.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+}

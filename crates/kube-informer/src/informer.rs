@@ -1,0 +1,214 @@
+//! `SharedInformer`: pops deltas, writes the indexer, notifies.
+
+mod apply;
+mod builder;
+mod core;
+mod failures;
+mod observed;
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::{
+    Error, EventHandler, EventStream, FieldPath, HandlerBuilder, Index, InformerStatus, ListWatch,
+    Lister, Object, Registration, ResourceVersion, Result, State, Untyped, WaitForSync,
+};
+
+pub use builder::InformerBuilder;
+pub(crate) use builder::{Identity, Options, decoder};
+pub(crate) use core::{Alive, Core, Tuning};
+pub(crate) use observed::OnError;
+
+/// A cache of one resource that any number of handlers and listers share. Cheap to clone.
+///
+/// It runs from [`start`](Self::start) until it is stopped, or until nobody is left who could
+/// notice: no factory, no informer handle, no lister or index, no handler, no stream.
+pub struct SharedInformer<K = Untyped> {
+    core: Arc<Core>,
+    alive: Arc<Alive>,
+    /// Of handlers registered through this handle: resync is theirs, not the informer's.
+    resync: Option<Duration>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: 'static> SharedInformer<K> {
+    pub(crate) fn new(core: Arc<Core>, alive: Arc<Alive>, resync: Option<Duration>) -> Self {
+        Self { core, alive, resync, kind: PhantomData }
+    }
+
+    /// An informer without a factory, on a source of one's own.
+    pub fn from_source(source: impl ListWatch) -> InformerBuilder<K> {
+        InformerBuilder::from_source(Arc::new(source))
+    }
+
+    /// Reads the cache.
+    pub fn lister(&self) -> Lister<K> {
+        Lister::new(self.core.store.clone(), self.keep())
+    }
+
+    /// Adds a handler with the default options. Whenever it comes, it first sees all that is there.
+    #[track_caller]
+    pub fn add_event_handler(&self, handler: impl EventHandler<K>) -> Registration {
+        self.handler().register(handler)
+    }
+
+    /// Adds a handler: options, then closures or a stream.
+    pub fn handler(&self) -> HandlerBuilder<K> {
+        HandlerBuilder::new(self.core.processor.clone(), self.keep(), self.resync)
+    }
+
+    /// The events as a stream.
+    #[track_caller]
+    pub fn events(&self) -> EventStream<K> {
+        self.handler().stream()
+    }
+
+    /// An index by the value of a label. Asking twice gives the same index.
+    pub fn index_by_label(&self, label: &str) -> Index<K> {
+        Index::label(&self.core.store, self.keep(), label)
+    }
+
+    /// An index by a field (`"spec.nodeName"`, `"spec.containers[*].image"`), read from the bytes.
+    /// Asking twice gives the same index.
+    pub fn index_by_field(&self, path: impl Into<FieldPath>) -> Index<K> {
+        Index::field(&self.core.store, self.keep(), path.into())
+    }
+
+    /// An index by the uid of the controller that owns the object.
+    pub fn index_by_controller(&self) -> Index<K> {
+        Index::controller(&self.core.store, self.keep())
+    }
+
+    /// An index by any function that gives an `Option`, an array or a `Vec` of values, owned ones.
+    ///
+    /// The handle is the index: a name that is taken is no conflict, it only hides the newer one
+    /// from lookups by name. The function may read caches, but must not add or remove handlers.
+    pub fn index_by<V>(
+        &self,
+        name: &str,
+        values: impl Fn(&Object<K>) -> V + Send + Sync + 'static,
+    ) -> Index<K>
+    where
+        V: IntoIterator<Item: Into<Arc<str>>>,
+    {
+        Index::function(&self.core.store, self.keep(), name, values)
+    }
+
+    /// Starts it, on the current Tokio runtime. Once is enough, twice does no harm; after a stop it
+    /// does nothing.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub fn start(&self) {
+        self.core.start();
+    }
+
+    /// Asks it to stop, for everybody who shares it; the factory makes a new one when asked again.
+    pub fn stop(&self) {
+        self.core.stop();
+    }
+
+    /// Stops it and waits until its tasks and callbacks have ended.
+    pub async fn shutdown(&self) {
+        self.core.shutdown().await;
+    }
+
+    /// Whether it has been stopped, or was never needed any more.
+    pub fn is_stopped(&self) -> bool {
+        self.core.is_stopped()
+    }
+
+    /// Whether the first list is in the cache. Stays true; see [`is_live`](Self::is_live) for now.
+    pub fn has_synced(&self) -> bool {
+        self.core.store.has_synced()
+    }
+
+    /// Waits until the first list is in the cache. It always ends: see [`WaitForSync`].
+    pub fn wait_for_sync(&self) -> WaitForSync {
+        WaitForSync::new([self.core.clone() as _])
+    }
+
+    /// Plural, group and version, scope and selectors, as text.
+    pub fn name(&self) -> &str {
+        self.core.name()
+    }
+
+    /// What it is doing.
+    pub fn state(&self) -> State {
+        self.core.states().borrow().clone()
+    }
+
+    /// What it is doing, and every change of it.
+    pub fn watch_state(&self) -> watch::Receiver<State> {
+        self.core.states()
+    }
+
+    /// Whether a watch is up and was heard lately.
+    pub fn is_live(&self) -> bool {
+        self.core.is_live()
+    }
+
+    /// How long ago the server last confirmed that the cache is up to date; `None` before that.
+    /// Under a minute while all is well: bookmarks come that often.
+    pub fn staleness(&self) -> Option<Duration> {
+        self.core.staleness()
+    }
+
+    /// All of the above and more.
+    pub fn status(&self) -> InformerStatus {
+        crate::wait::Watched::status(&*self.core)
+    }
+
+    /// The version that the cache is at.
+    pub fn resource_version(&self) -> ResourceVersion {
+        self.core.store.resource_version()
+    }
+
+    /// Waits until the cache is at least at this version: to read what one has written.
+    ///
+    /// Fails when the informer stops. There is no timeout: `tokio::time::timeout` gives one.
+    pub async fn wait_for_version(&self, version: impl Into<ResourceVersion>) -> Result<()> {
+        self.core.wait_for_version(version.into()).await
+    }
+
+    /// Objects that could not be kept (a transform failed, no metadata), with the reason; their key,
+    /// where it could be read, is [`Error::key`].
+    pub fn failed(&self) -> Vec<Error> {
+        self.core.failed()
+    }
+
+    /// The same informer with objects that decode as another type, such as a smaller struct.
+    pub fn cast<T: 'static>(self) -> SharedInformer<T> {
+        SharedInformer::new(self.core, self.alive, self.resync)
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    fn keep(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(self.alive.clone())
+    }
+}
+
+impl<K> Clone for SharedInformer<K> {
+    fn clone(&self) -> Self {
+        let (core, alive) = (self.core.clone(), self.alive.clone());
+        Self { core, alive, resync: self.resync, kind: PhantomData }
+    }
+}
+
+impl<K> fmt::Debug for SharedInformer<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedInformer")
+            .field("name", self.core.name())
+            .field("state", &*self.core.states().borrow())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,105 @@
+//! From the queue into the cache, and from there to the handlers.
+
+use crate::delta_fifo::Delta;
+use crate::indexer::{Applied, Change, Difference};
+use crate::processor::Notification;
+use crate::{Deleted, Error, Event, FinalState, Object, ResourceVersion};
+
+use super::core::Core;
+
+impl Core {
+    /// Writes what the queue gave, then tells everybody. The cache always is at least as new as what
+    /// a handler is told.
+    pub(super) fn apply(&self, deltas: Vec<Delta>) {
+        let mut changes = Vec::with_capacity(deltas.len());
+        for delta in deltas {
+            match delta {
+                Delta::ReplacedAll { objects, unreadable, version } => {
+                    self.apply_changes(std::mem::take(&mut changes));
+                    self.replace(objects, unreadable, version);
+                }
+                Delta::Added(object)
+                | Delta::Updated(object)
+                | Delta::Replaced(object)
+                | Delta::Sync(object) => {
+                    self.failures.remove(object.key());
+                    changes.push(Change::Put(object));
+                }
+                Delta::Deleted(deleted) => {
+                    self.failures.remove(deleted.key());
+                    changes.push(Change::Delete(deleted));
+                }
+                Delta::Bookmark(version) => changes.push(Change::Bookmark(version)),
+                Delta::Unreadable { error, version, deleted } => {
+                    // What it was before must be in the cache to be deleted from it.
+                    self.apply_changes(std::mem::take(&mut changes));
+                    changes.extend(self.unreadable(error, version, deleted));
+                }
+            }
+        }
+        self.apply_changes(changes);
+        self.version_changed();
+    }
+
+    fn apply_changes(&self, changes: Vec<Change>) {
+        if changes.is_empty() {
+            return;
+        }
+        self.processor.distribute(|| {
+            self.store.apply(changes).into_iter().filter_map(notification).collect()
+        });
+    }
+
+    /// An event about an object that could not be kept: what is gone is gone all the same.
+    fn unreadable(&self, error: Error, version: ResourceVersion, deleted: bool) -> Vec<Change> {
+        let known = error.key().and_then(|key| self.store.get(key.into()));
+        let gone = known.filter(|_| deleted).map(|object| {
+            Change::Delete(Deleted { object, final_state: FinalState::Unknown })
+        });
+        match error.key() {
+            Some(key) if deleted => self.failures.remove(key),
+            _ => self.failures.add(error),
+        }
+        gone.into_iter().chain([Change::Bookmark(version)]).collect()
+    }
+
+    fn replace(&self, objects: Vec<Object>, unreadable: Vec<Error>, version: ResourceVersion) {
+        let keep: Vec<_> = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
+        self.failures.replace(unreadable);
+        self.processor.distribute(|| {
+            let first = !self.store.has_synced();
+            let difference = self.store.replace(objects, &keep, version);
+            self.store.set_synced();
+            if first { initial(difference) } else { relisted(difference) }
+        });
+        self.synced();
+    }
+}
+
+fn notification(applied: Applied) -> Option<Notification> {
+    Some(Notification::Event(match applied {
+        Applied::Added(object) => Event::Added { object, initial: false },
+        Applied::Updated { old, new } => Event::Updated { old, new },
+        Applied::Deleted(deleted) => Event::Deleted(deleted),
+        Applied::Nothing => return None,
+    }))
+}
+
+fn initial(difference: Difference) -> Vec<Notification> {
+    vec![Notification::Initial(difference.added.into()), Notification::Synced]
+}
+
+/// Deletes first: what follows is the whole new content.
+fn relisted(difference: Difference) -> Vec<Notification> {
+    let Difference { deleted, added, updated, unchanged } = difference;
+    let tombstone = |object| Event::Deleted(Deleted { object, final_state: FinalState::Unknown });
+    let mut told: Vec<_> = deleted.into_iter().map(tombstone).map(Notification::Event).collect();
+    let updates = updated.into_iter().map(|(old, new)| Event::Updated { old, new });
+    told.extend(updates.map(Notification::Event));
+    let adds = added.into_iter().map(|object| Event::Added { object, initial: false });
+    told.extend(adds.map(Notification::Event));
+    if !unchanged.is_empty() {
+        told.push(Notification::Unchanged(unchanged.into()));
+    }
+    told
+}

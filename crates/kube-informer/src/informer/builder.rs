@@ -1,0 +1,218 @@
+//! What an informer may be told before it is made.
+
+use std::any::TypeId;
+use std::fmt::{self, Display};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_core::discovery::Scope;
+use kube_core::ApiResource;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Core, OnError, SharedInformer, Tuning};
+use crate::factory::Shared;
+use crate::list_watch::Repacked;
+use crate::object::{Decoder, Packer};
+use crate::{ErrorReport, FieldPath, Kind, ListWatch, Object, Storage, Transform, Untyped};
+
+/// What is cached, and how: two requests with equal ones share an informer.
+#[derive(Clone, PartialEq, Default)]
+pub(crate) struct Identity {
+    pub(crate) resource: Option<ApiResource>,
+    pub(crate) cluster_scoped: bool,
+    pub(crate) metadata_only: bool,
+    pub(crate) namespace: Option<String>,
+    pub(crate) labels: String,
+    pub(crate) fields: String,
+    pub(crate) keep_managed_fields: bool,
+    pub(crate) transform: Transform,
+    pub(crate) storage: Storage,
+    /// With `Storage::Decoded`, as which type.
+    pub(crate) decoded_as: Option<TypeId>,
+}
+
+/// What each request may have of its own, on a shared informer too.
+#[derive(Clone, Default)]
+pub(crate) struct Options {
+    pub(crate) identity: Identity,
+    pub(crate) decoder: Option<(TypeId, Decoder)>,
+    pub(crate) tuning: Tuning,
+    pub(crate) resync: Option<Duration>,
+    pub(crate) on_error: Vec<OnError>,
+}
+
+impl Options {
+    /// As which type objects are kept decoded matters only if they are.
+    pub(crate) fn settle(&mut self) {
+        if self.identity.storage == Storage::Packed {
+            self.decoder = None;
+        }
+        self.identity.decoded_as = self.decoder.map(|(kind, _)| kind);
+    }
+
+    pub(crate) fn packer(&self) -> Packer {
+        Packer::new(
+            self.identity.transform.clone(),
+            self.decoder.map(|(_, decoder)| decoder),
+            self.identity.keep_managed_fields,
+        )
+    }
+}
+
+/// All that the core is given of `K`.
+pub(crate) fn decoder<K: DeserializeOwned + Send + Sync + 'static>() -> (TypeId, Decoder) {
+    (TypeId::of::<K>(), |json| Ok(Arc::new(Object::<K>::decode_slice(json)?)))
+}
+
+/// An informer to be; what is not said here is as the factory says.
+#[must_use = "nothing is made until build"]
+pub struct InformerBuilder<K = Untyped> {
+    pub(crate) shared: Option<Arc<Shared>>,
+    source: Option<Arc<dyn ListWatch>>,
+    pub(crate) options: Options,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: 'static> InformerBuilder<K> {
+    pub(crate) fn from_factory(shared: Arc<Shared>, options: Options) -> Self {
+        Self { shared: Some(shared), source: None, options, kind: PhantomData }
+    }
+
+    pub(super) fn from_source(source: Arc<dyn ListWatch>) -> Self {
+        Self { shared: None, source: Some(source), options: Options::default(), kind: PhantomData }
+    }
+
+    /// All namespaces, whatever the factory says.
+    pub fn all_namespaces(mut self) -> Self {
+        self.options.identity.namespace = None;
+        self
+    }
+
+    /// The scope of a dynamic kind, as discovery gave it: kinds without namespaces do not heed the
+    /// factory's.
+    pub fn scope(mut self, scope: &Scope) -> Self {
+        self.options.identity.cluster_scoped = *scope == Scope::Cluster;
+        self
+    }
+
+    /// Only objects with these labels, chosen by the server: a string, or any selector type.
+    pub fn labels(mut self, selector: impl Display) -> Self {
+        self.options.identity.labels = selector.to_string();
+        self
+    }
+
+    /// Only objects with these fields, chosen by the server: `"spec.nodeName=worker-1"`.
+    pub fn fields(mut self, selector: impl Display) -> Self {
+        self.options.identity.fields = selector.to_string();
+        self
+    }
+
+    /// The resync period of handlers that do not ask for one of their own.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.options.resync = Some(period);
+        self
+    }
+
+    /// What is done to objects before they are kept, after what the factory does.
+    pub fn transform(mut self, transform: Transform) -> Self {
+        let before = std::mem::take(&mut self.options.identity.transform);
+        self.options.identity.transform = before.then(transform);
+        self
+    }
+
+    /// Leaves out these fields.
+    pub fn drop_fields<P: Into<FieldPath>>(self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.transform(Transform::drop_fields(paths))
+    }
+
+    /// Keeps `metadata.managedFields`, which are left out otherwise: they are half of many objects,
+    /// and hardly anybody reads them.
+    pub fn keep_managed_fields(mut self) -> Self {
+        self.options.identity.keep_managed_fields = true;
+        self
+    }
+
+    /// Told of every error and of what is done about it. Several are all told.
+    pub fn on_error(mut self, report: impl Fn(&ErrorReport) + Send + Sync + 'static) -> Self {
+        self.options.on_error.push(Arc::new(report));
+        self
+    }
+
+    /// Objects per page of a LIST; see [`Reflector::page_size`](crate::Reflector::page_size). Heeded
+    /// by who makes the informer first.
+    pub fn page_size(mut self, objects: u32) -> Self {
+        self.options.tuning.page_size = Some(objects);
+        self
+    }
+
+    /// Where the informer's randomness comes from, for tests that must run the same way again.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.options.tuning.seed = Some(seed);
+        self
+    }
+
+    /// The informer: the one that the factory has for exactly this, or a new one.
+    pub fn build(mut self) -> SharedInformer<K> {
+        self.options.settle();
+        let resync = self.options.resync;
+        let informer = match (self.shared, self.source) {
+            (Some(shared), _) => shared.informer(&self.options),
+            (None, Some(source)) => Self::on_source(source, &self.options),
+            (None, None) => unreachable!("a builder comes from a factory or has a source"),
+        };
+        for on_error in self.options.on_error {
+            informer.core().add_on_error(on_error);
+        }
+        let SharedInformer { core, alive, .. } = informer;
+        SharedInformer::new(core, alive, resync)
+    }
+
+    fn on_source(source: Arc<dyn ListWatch>, options: &Options) -> SharedInformer {
+        let packer = options.packer();
+        let source = if packer.needs_repack() {
+            Arc::new(Repacked::new(source, Arc::new(packer))) as Arc<dyn ListWatch>
+        } else {
+            source
+        };
+        let (core, alive) = Core::new(source, options.tuning.clone());
+        SharedInformer::new(core, alive, None)
+    }
+}
+
+impl<K: DeserializeOwned + Send + Sync + 'static> InformerBuilder<K> {
+    /// How objects are kept.
+    pub fn storage(mut self, storage: Storage) -> Self {
+        self.options.identity.storage = storage;
+        self.options.decoder = Some(decoder::<K>());
+        self
+    }
+
+    /// Changes every object before it is kept. It is decoded and packed again for that.
+    pub fn map(self, change: impl Fn(&mut K) + Send + Sync + 'static) -> Self
+    where
+        K: Serialize,
+    {
+        self.transform(Transform::map(change))
+    }
+}
+
+impl<K: Kind> InformerBuilder<K> {
+    /// One namespace. Kinds without namespaces do not have this method.
+    pub fn namespace(mut self, namespace: &str) -> Self
+    where
+        K::Scope: kube_core::NamespaceScope,
+    {
+        self.options.identity.namespace = Some(namespace.to_owned());
+        self
+    }
+}
+
+impl<K> fmt::Debug for InformerBuilder<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let resource = self.options.identity.resource.as_ref().map(|resource| &resource.plural);
+        f.debug_struct("InformerBuilder").field("resource", &resource).finish_non_exhaustive()
+    }
+}
+

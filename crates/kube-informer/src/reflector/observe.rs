@@ -1,0 +1,100 @@
+//! Who is told what a reflector does.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::{ErrorReport, ListWatch, Next, ResourceVersion, State};
+
+/// Told what a reflector does. All of these are quick.
+pub(crate) trait Observer: Send + Sync {
+    fn state(&self, state: &State) {
+        let _ = state;
+    }
+    fn error(&self, report: &ErrorReport) {
+        let _ = report;
+    }
+    /// Something came from the server; at this version, if it said one.
+    fn heard(&self, version: Option<&ResourceVersion>) {
+        let _ = version;
+    }
+    /// How long silence may last, now.
+    fn patience(&self, silence_max: std::time::Duration) {
+        let _ = silence_max;
+    }
+}
+
+pub(super) struct OnError<F>(pub(super) F);
+impl<F: Fn(&ErrorReport) + Send + Sync> Observer for OnError<F> {
+    fn error(&self, report: &ErrorReport) {
+        (self.0)(report);
+    }
+}
+
+pub(super) struct OnState<F>(pub(super) F);
+impl<F: Fn(State) + Send + Sync> Observer for OnState<F> {
+    fn state(&self, state: &State) {
+        (self.0)(state.clone());
+    }
+}
+
+/// All observers, and the log: each error is logged once when it begins, again when it changes, and
+/// when it is over, not once per retry.
+pub(super) struct Observers<'a> {
+    all: &'a [Arc<dyn Observer>],
+    name: Arc<str>,
+    trouble: Option<String>,
+}
+
+impl<'a> Observers<'a> {
+    pub(super) fn new(all: &'a [Arc<dyn Observer>], list_watch: &dyn ListWatch) -> Self {
+        Self { all, name: list_watch.name().into(), trouble: None }
+    }
+
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(super) fn state(&self, state: &State) {
+        tracing::debug!(informer = %self.name, %state, "state");
+        self.each(|observer| observer.state(state));
+    }
+
+    pub(super) fn heard(&self, version: Option<&ResourceVersion>) {
+        // Ours, never a user's: nothing to contain.
+        self.all.iter().for_each(|observer| observer.heard(version));
+    }
+
+    pub(super) fn patience(&self, silence_max: std::time::Duration) {
+        self.all.iter().for_each(|observer| observer.patience(silence_max));
+    }
+
+    pub(super) fn error(&mut self, report: &ErrorReport) {
+        let text = report.error.to_string();
+        if report.next == Next::SkipObject {
+            tracing::warn!(informer = %self.name, "{report}");
+        } else if self.trouble.as_ref() != Some(&text) {
+            if report.error.is_expired() {
+                tracing::info!(informer = %self.name, "{report}");
+            } else {
+                tracing::warn!(informer = %self.name, "{report}");
+            }
+            self.trouble = Some(text);
+        }
+        self.each(|observer| observer.error(report));
+    }
+
+    pub(super) fn well(&mut self) {
+        if let Some(trouble) = self.trouble.take() {
+            tracing::info!(informer = %self.name, "{}: going on, after: {trouble}", self.name);
+        }
+    }
+
+    /// Observers are users' code.
+    fn each(&self, tell: impl Fn(&dyn Observer)) {
+        for observer in self.all {
+            if catch_unwind(AssertUnwindSafe(|| tell(&**observer))).is_err() {
+                tracing::error!(informer = %self.name, "an observer of the informer panicked");
+            }
+        }
+    }
+}

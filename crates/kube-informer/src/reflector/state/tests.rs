@@ -1,0 +1,542 @@
+use kube_core::Status;
+
+use super::*;
+use crate::reflector::table::classify;
+
+mod random;
+
+const ZERO: Duration = Duration::ZERO;
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn version(text: &str) -> ResourceVersion {
+    text.into()
+}
+
+fn api(code: u16, reason: &str, in_stream: bool) -> Error {
+    let status = Box::new(Status::failure("", reason).with_code(code));
+    Error::new(Cause::Api { status, retry_after: None, in_stream }, reason)
+}
+
+fn expired() -> Error {
+    api(410, "Expired", true)
+}
+
+fn too_many(retry_after: Option<Duration>) -> Error {
+    let status = Box::new(Status::failure("", "TooManyRequests").with_code(429));
+    Error::new(Cause::Api { status, retry_after, in_stream: false }, "429")
+}
+
+fn too_large() -> Error {
+    let status = Status::failure("Too large resource version: 9, current: 1", "Timeout");
+    let status = Box::new(status.with_code(504));
+    Error::new(Cause::Api { status, retry_after: None, in_stream: false }, "too large")
+}
+
+fn broken() -> Error {
+    Error::new(Cause::Broken, "reset")
+}
+
+fn listing() -> Machine {
+    Machine::new(false, None, 1)
+}
+
+fn streaming() -> Machine {
+    Machine::new(true, None, 1)
+}
+
+/// Listed at a version and watching from there.
+fn watching(at: &str) -> Machine {
+    let mut machine = listing();
+    assert_eq!(machine.page(&version(at), None), Effect::Replace(version(at)));
+    machine.opened(ZERO);
+    machine
+}
+
+fn list(machine: &mut Machine) -> ListOptions {
+    match machine.request() {
+        Request::List(options) => options,
+        other => panic!("not a list: {other:?}"),
+    }
+}
+
+fn watch(machine: &mut Machine) -> WatchOptions {
+    match machine.request() {
+        Request::Watch(options) => options,
+        other => panic!("not a watch: {other:?}"),
+    }
+}
+
+/// How long it waits; what it does then can be asked next.
+fn wait(machine: &mut Machine, now: Duration) -> Duration {
+    let Request::Wait { until } = machine.request() else { return ZERO };
+    machine.waited(until);
+    until.checked_sub(now).expect("not in the past")
+}
+
+#[test]
+fn r20_the_first_list_is_of_any_version_the_next_not_older_than_seen_then_the_most_recent() {
+    let mut machine = listing();
+    assert_eq!(list(&mut machine).resource_version, Some(version("0")));
+    machine.page(&version("7"), None);
+    machine.opened(ZERO);
+    machine.failed(ZERO, &expired());
+    wait(&mut machine, ZERO);
+    assert_eq!(list(&mut machine).resource_version, Some(version("7")));
+    machine.failed(ZERO, &api(410, "Expired", false));
+    assert_eq!(list(&mut machine).resource_version, None);
+}
+
+#[test]
+fn r21_a_relist_is_never_from_an_older_version_than_was_seen() {
+    let mut machine = watching("7");
+    machine.seen(ZERO, Seen::Changed, &version("9"));
+    machine.failed(ZERO, &expired());
+    wait(&mut machine, ZERO);
+    assert_eq!(list(&mut machine).resource_version, Some(version("9")));
+    // A server that answers with an older one all the same is asked for the most recent.
+    assert!(matches!(machine.page(&version("8"), None), Effect::Fail(_)));
+    let Effect::Fail(error) = machine.page(&version("8"), None) else { unreachable!() };
+    assert_eq!(machine.failed(ZERO, &error).0, Next::Relist { after: ZERO });
+    assert_eq!(list(&mut machine).resource_version, None);
+}
+
+#[test]
+fn i21_the_most_recent_version_counts_even_if_it_is_older_than_what_was_seen() {
+    let mut machine = watching("900");
+    let Effect::Fail(error) = machine.seen(ZERO, Seen::Changed, &version("5")) else { panic!() };
+    machine.failed(ZERO, &error);
+    wait(&mut machine, ZERO);
+    assert_eq!(list(&mut machine).resource_version, None);
+    assert_eq!(machine.page(&version("6"), None), Effect::Replace(version("6")));
+    assert_eq!(watch(&mut machine).resource_version, Some(version("6")));
+}
+
+#[test]
+fn r22_pages_are_asked_for_where_the_server_reads_its_storage() {
+    let mut machine = listing();
+    assert_eq!(list(&mut machine).limit, Some(500));
+    machine.page(&version("7"), None);
+    machine.failed(ZERO, &expired());
+    wait(&mut machine, ZERO);
+    assert_eq!(list(&mut machine).limit, None, "served from the cache");
+    machine.failed(ZERO, &api(410, "Expired", false));
+    assert_eq!(list(&mut machine).limit, Some(500), "the most recent comes from storage");
+}
+
+#[test]
+fn r22_a_server_that_pages_version_0_has_no_cache_and_is_always_asked_for_pages() {
+    let mut machine = listing();
+    machine.page(&version("7"), Some("next".into()));
+    machine.page(&version("7"), None);
+    machine.failed(ZERO, &expired());
+    wait(&mut machine, ZERO);
+    assert_eq!(list(&mut machine).limit, Some(500));
+}
+
+#[test]
+fn r22_a_page_size_that_was_asked_for_is_always_used() {
+    let mut machine = Machine::new(false, Some(3), 1);
+    assert_eq!(list(&mut machine).limit, Some(3));
+    machine.page(&version("7"), None);
+    machine.failed(ZERO, &expired());
+    wait(&mut machine, ZERO);
+    assert_eq!(list(&mut machine).limit, Some(3));
+}
+
+#[test]
+fn r23_a_token_goes_without_a_version_and_the_first_page_says_which_it_was() {
+    let mut machine = listing();
+    assert_eq!(machine.page(&version("7"), Some("next".into())), Effect::Gather);
+    let options = list(&mut machine);
+    assert_eq!(options.continue_token.as_deref(), Some("next"));
+    assert_eq!(options.resource_version, None);
+    assert_eq!(machine.page(&version("8"), None), Effect::Replace(version("7")));
+}
+
+#[test]
+fn r24_a_token_that_expired_is_answered_by_one_list_without_pages() {
+    let mut machine = listing();
+    machine.page(&version("7"), Some("next".into()));
+    let (next, _) = machine.failed(ZERO, &api(410, "Expired", false));
+    assert_eq!(next, Next::Relist { after: ZERO });
+    let options = list(&mut machine);
+    assert_eq!((options.limit, options.continue_token), (None, None));
+    assert_eq!(options.resource_version, Some(version("0")));
+}
+
+#[test]
+fn r25_expired_or_too_large_is_tried_once_more_at_once_then_waited_for() {
+    for error in [api(410, "Gone", false), too_large()] {
+        let mut machine = listing();
+        assert_eq!(machine.failed(ZERO, &error).0, Next::Relist { after: ZERO });
+        assert_eq!(list(&mut machine).resource_version, None);
+        let (Next::Relist { after }, attempt) = machine.failed(ZERO, &error) else { panic!() };
+        assert!(after >= Duration::from_millis(800), "{after:?}");
+        assert_eq!(attempt, 2);
+    }
+}
+
+#[test]
+fn r29_a_list_that_came_clears_what_was_wrong() {
+    let mut machine = watching("7");
+    machine.failed(ZERO, &api(410, "Expired", false));
+    wait(&mut machine, ZERO);
+    assert_eq!(list(&mut machine).resource_version, None);
+    machine.page(&version("8"), None);
+    machine.opened(ZERO);
+    machine.failed(ZERO, &expired());
+    wait(&mut machine, ZERO);
+    assert_eq!(list(&mut machine).resource_version, Some(version("8")));
+}
+
+#[test]
+fn a_list_without_a_version_is_an_error() {
+    assert!(matches!(listing().page(&version(""), None), Effect::Fail(_)));
+}
+
+#[test]
+fn r3_a_watch_is_asked_to_end_after_five_to_ten_minutes() {
+    let mut machine = watching("7");
+    let timeouts: Vec<_> = (0..100).map(|_| watch(&mut machine).timeout.unwrap()).collect();
+    assert!(timeouts.iter().all(|timeout| (secs(300)..secs(600)).contains(timeout)));
+    assert!(timeouts.windows(2).any(|pair| pair[0] != pair[1]), "they are spread");
+}
+
+#[test]
+fn r40_a_watch_begins_at_the_last_version_and_asks_for_no_initial_events() {
+    let mut machine = watching("7");
+    machine.seen(ZERO, Seen::Changed, &version("8"));
+    machine.seen(ZERO, Seen::Bookmark { initial_events_end: false }, &version("12"));
+    assert_eq!(machine.ended(secs(5)), None);
+    let options = watch(&mut machine);
+    assert_eq!(options.resource_version, Some(version("12")));
+    assert!(!options.send_initial_events);
+}
+
+#[test]
+fn r43_connection_refused_and_429_keep_the_version_and_back_off() {
+    let mut machine = watching("7");
+    for attempt in 1..20 {
+        let error = if attempt % 2 == 0 { too_many(None) } else { Error::new(Cause::Refused, "") };
+        let (Next::Resume { after }, failures) = machine.failed(ZERO, &error) else { panic!() };
+        assert!(after >= Duration::from_millis(800) && after < secs(60));
+        assert_eq!(failures, attempt);
+        wait(&mut machine, ZERO);
+        assert_eq!(watch(&mut machine).resource_version, Some(version("7")));
+    }
+}
+
+#[test]
+fn retry_after_is_waited_for_but_not_for_a_day() {
+    let mut machine = watching("7");
+    machine.failed(ZERO, &too_many(Some(secs(17))));
+    let waited = wait(&mut machine, ZERO);
+    assert!(waited >= secs(17) && waited < secs(20), "{waited:?}");
+    machine.failed(ZERO, &too_many(Some(secs(86_400))));
+    assert!(wait(&mut machine, ZERO) <= secs(330));
+}
+
+#[test]
+fn r45_a_watch_that_ends_normally_is_begun_again_at_once() {
+    let mut machine = watching("7");
+    assert_eq!(machine.ended(secs(1)), None);
+    assert_eq!(watch(&mut machine).resource_version, Some(version("7")));
+}
+
+#[test]
+fn r46_a_watch_that_ends_at_once_without_an_event_is_a_failure_but_no_reason_to_relist() {
+    let mut machine = watching("7");
+    let error = machine.ended(Duration::from_millis(999)).expect("an error");
+    let (Next::Resume { after }, 1) = machine.failed(ZERO, &error) else { panic!() };
+    assert!(after >= Duration::from_millis(800));
+}
+
+#[test]
+fn r46_a_server_that_ends_watches_after_an_event_is_asked_once_a_second() {
+    let mut machine = watching("7");
+    machine.opened(secs(10));
+    machine.seen(secs(10), Seen::Changed, &version("8"));
+    let end = secs(10) + Duration::from_millis(300);
+    assert_eq!(machine.ended(end), None);
+    assert_eq!(machine.request(), Request::Wait { until: secs(11) });
+    machine.waited(secs(11));
+    assert_eq!(watch(&mut machine).resource_version, Some(version("8")));
+}
+
+#[test]
+fn r47_r50_410_in_the_stream_relists_from_the_last_version() {
+    let mut machine = watching("7");
+    let (Next::Relist { after }, _) = machine.failed(ZERO, &expired()) else { panic!() };
+    assert!(after >= Duration::from_millis(800), "not all clients at once");
+    wait(&mut machine, ZERO);
+    assert_eq!(list(&mut machine).resource_version, Some(version("7")));
+}
+
+#[test]
+fn http_410_on_a_watch_relists_the_most_recent() {
+    let mut machine = watching("7");
+    machine.failed(ZERO, &api(410, "Expired", false));
+    wait(&mut machine, ZERO);
+    assert_eq!(list(&mut machine).resource_version, None);
+}
+
+#[test]
+fn r47_r49_server_errors_keep_the_version_for_a_while_and_then_relist() {
+    let mut machine = watching("7");
+    let error = api(500, "InternalError", true);
+    let kinds: Vec<_> = (0..5)
+        .map(|_| {
+            let (next, _) = machine.failed(ZERO, &error);
+            wait(&mut machine, ZERO);
+            matches!(next, Next::Relist { .. })
+        })
+        .collect();
+    assert_eq!(kinds, [false, false, false, false, true]);
+}
+
+#[test]
+fn r58_an_object_that_the_server_cannot_read_is_found_out_by_a_relist() {
+    let mut machine = watching("7");
+    let (next, _) = machine.failed(ZERO, &api(500, "StoreReadError", true));
+    assert!(matches!(next, Next::Relist { .. }));
+}
+
+#[test]
+fn r56_a_watch_from_version_0_does_not_take_versions_from_its_first_objects() {
+    let mut machine = watching("0");
+    assert_eq!(machine.seen(ZERO, Seen::Added, &version("40")), Effect::Apply);
+    assert_eq!(machine.seen(ZERO, Seen::Added, &version("20")), Effect::Apply);
+    assert_eq!(machine.last(), &version("0"));
+    machine.seen(ZERO, Seen::Changed, &version("41"));
+    assert_eq!(machine.last(), &version("41"));
+    machine.seen(ZERO, Seen::Added, &version("42"));
+    assert_eq!(machine.last(), &version("42"));
+}
+
+#[test]
+fn r53_a_bookmark_moves_the_version() {
+    let mut machine = watching("7");
+    let bookmark = Seen::Bookmark { initial_events_end: false };
+    assert_eq!(machine.seen(ZERO, bookmark, &version("70")), Effect::Apply);
+    assert_eq!(machine.last(), &version("70"));
+}
+
+#[test]
+fn w1_a_streaming_list_begins_with_the_most_recent_then_not_older_than_seen() {
+    let mut machine = streaming();
+    let options = watch(&mut machine);
+    assert!(options.send_initial_events && options.resource_version.is_none());
+    let end = Seen::Bookmark { initial_events_end: true };
+    assert_eq!(machine.seen(ZERO, end, &version("7")), Effect::Replace(version("7")));
+    machine.failed(ZERO, &expired());
+    wait(&mut machine, ZERO);
+    let options = watch(&mut machine);
+    assert!(options.send_initial_events);
+    assert_eq!(options.resource_version, Some(version("7")));
+}
+
+#[test]
+fn w2_w3_only_the_end_bookmark_ends_the_initial_events_and_the_stream_goes_on() {
+    let mut machine = streaming();
+    assert_eq!(machine.seen(ZERO, Seen::Added, &version("3")), Effect::Gather);
+    assert_eq!(machine.seen(ZERO, Seen::Changed, &version("9")), Effect::Gather);
+    let plain = Seen::Bookmark { initial_events_end: false };
+    assert_eq!(machine.seen(ZERO, plain, &version("9")), Effect::Ignore);
+    let end = Seen::Bookmark { initial_events_end: true };
+    assert_eq!(machine.seen(ZERO, end, &version("9")), Effect::Replace(version("9")));
+    assert!(!machine.is_streaming());
+    assert_eq!(machine.seen(ZERO, Seen::Changed, &version("10")), Effect::Apply);
+}
+
+#[test]
+fn w4_the_version_is_not_taken_from_initial_events() {
+    let mut machine = streaming();
+    machine.seen(ZERO, Seen::Added, &version("30"));
+    assert!(machine.last().is_empty());
+}
+
+#[test]
+fn w6_a_stream_that_ends_early_is_retried_with_a_pause_and_then_a_list_is_tried() {
+    let mut machine = streaming();
+    for _ in 0..3 {
+        assert!(watch(&mut machine).send_initial_events);
+        machine.opened(ZERO);
+        machine.seen(ZERO, Seen::Added, &version("3"));
+        let error = machine.ended(secs(2)).expect("not complete");
+        machine.failed(ZERO, &error);
+        assert!(wait(&mut machine, ZERO) >= Duration::from_millis(800));
+    }
+    assert_eq!(list(&mut machine).resource_version, Some(version("0")));
+    machine.page(&version("7"), None);
+    // It is not held against the server for ever.
+    machine.failed(ZERO, &expired());
+    wait(&mut machine, ZERO);
+    assert!(watch(&mut machine).send_initial_events);
+}
+
+#[test]
+fn w7_429_and_connection_refused_are_waited_for_and_streamed_again() {
+    let mut machine = streaming();
+    for error in [too_many(None), Error::new(Cause::Refused, "")] {
+        assert!(matches!(machine.failed(ZERO, &error).0, Next::Relist { .. }));
+        wait(&mut machine, ZERO);
+        assert!(watch(&mut machine).send_initial_events);
+    }
+}
+
+#[test]
+fn w8_expired_or_too_large_streams_the_most_recent() {
+    for error in [api(410, "Expired", false), too_large()] {
+        let mut machine = streaming();
+        machine.seen(ZERO, Seen::Bookmark { initial_events_end: true }, &version("7"));
+        machine.failed(ZERO, &expired());
+        wait(&mut machine, ZERO);
+        assert_eq!(watch(&mut machine).resource_version, Some(version("7")));
+        machine.failed(ZERO, &error);
+        let options = watch(&mut machine);
+        assert!(options.send_initial_events && options.resource_version.is_none());
+    }
+}
+
+#[test]
+fn w9_a_server_that_does_not_know_streaming_lists_is_listed_from_now_on() {
+    for code in [400, 406, 415, 422] {
+        let mut machine = streaming();
+        let (next, _) = machine.failed(ZERO, &api(code, "Invalid", false));
+        assert_eq!(next, Next::FallBackToList);
+        list(&mut machine);
+        machine.page(&version("7"), None);
+        machine.failed(ZERO, &expired());
+        wait(&mut machine, ZERO);
+        list(&mut machine);
+    }
+}
+
+#[test]
+fn w11_a_stream_without_an_end_is_given_up_after_a_deadline_and_listed() {
+    let mut machine = streaming();
+    machine.opened(secs(100));
+    machine.seen(secs(110), Seen::Added, &version("3"));
+    // Other events do not show that the list goes on.
+    machine.seen(secs(120), Seen::Changed, &version("4"));
+    let (patience, error) = machine.patience(secs(120)).unwrap();
+    assert_eq!(patience, secs(20));
+    assert_eq!(machine.failed(secs(140), &error).0, Next::FallBackToList);
+    list(&mut machine);
+}
+
+#[test]
+fn w11_a_stream_of_ever_new_objects_has_a_deadline_too() {
+    let mut machine = streaming();
+    machine.opened(ZERO);
+    for second in 0..299 {
+        machine.seen(secs(second), Seen::Added, &version("3"));
+    }
+    assert_eq!(machine.patience(secs(299)).unwrap().0, secs(1));
+}
+
+#[test]
+fn w12_after_the_end_a_closed_stream_is_followed_by_an_ordinary_watch() {
+    let mut machine = streaming();
+    machine.opened(ZERO);
+    machine.seen(ZERO, Seen::Bookmark { initial_events_end: true }, &version("7"));
+    assert_eq!(machine.ended(secs(60)), None);
+    let options = watch(&mut machine);
+    assert!(!options.send_initial_events);
+    assert_eq!(options.resource_version, Some(version("7")));
+}
+
+#[test]
+fn silence_is_noticed_after_75_s_and_resumed_at_once() {
+    let mut machine = watching("7");
+    machine.seen(secs(10), Seen::Bookmark { initial_events_end: false }, &version("8"));
+    let (patience, error) = machine.patience(secs(10)).unwrap();
+    assert_eq!(patience, secs(75));
+    assert_eq!(machine.failed(secs(85), &error).0, Next::Resume { after: ZERO });
+    assert_eq!(watch(&mut machine).resource_version, Some(version("8")));
+    // Twice in a row it is no accident.
+    machine.opened(secs(85));
+    let (_, error) = machine.patience(secs(160)).unwrap();
+    assert!(matches!(machine.failed(secs(160), &error).0, Next::Resume { after } if after > ZERO));
+}
+
+#[test]
+fn a_server_that_never_sends_bookmarks_is_not_taken_for_dead_for_ever() {
+    let mut machine = watching("7");
+    for _ in 0..2 {
+        let (patience, error) = machine.patience(ZERO).unwrap();
+        assert_eq!(patience, secs(75));
+        machine.failed(ZERO, &error);
+        wait(&mut machine, ZERO);
+        machine.opened(ZERO);
+    }
+    assert!(machine.patience(ZERO).unwrap().0 > secs(600));
+}
+
+#[test]
+fn l3_forbidden_and_not_found_are_asked_for_slowly() {
+    for (code, reason) in [(403, "Forbidden"), (404, "NotFound")] {
+        for mut machine in [listing(), streaming(), watching("7")] {
+            machine.failed(ZERO, &api(code, reason, false));
+            assert!(wait(&mut machine, ZERO) >= secs(30));
+        }
+    }
+}
+
+#[test]
+fn a_resource_that_was_gone_is_listed_again() {
+    let mut machine = watching("7");
+    let (next, _) = machine.failed(ZERO, &api(404, "NotFound", false));
+    assert!(matches!(next, Next::Relist { .. }));
+}
+
+#[test]
+fn the_first_401_is_retried_at_once_with_fresh_credentials() {
+    let mut machine = watching("7");
+    let error = api(401, "Unauthorized", false);
+    assert_eq!(machine.failed(ZERO, &error).0, Next::Resume { after: ZERO });
+    assert!(matches!(machine.failed(ZERO, &error).0, Next::Resume { after } if after > ZERO));
+}
+
+#[test]
+fn r12_progress_on_the_watch_resets_its_backoff_and_a_list_does_not() {
+    let mut machine = watching("7");
+    for _ in 0..8 {
+        machine.failed(ZERO, &broken());
+        wait(&mut machine, ZERO);
+        machine.opened(ZERO);
+    }
+    machine.failed(ZERO, &expired());
+    assert!(wait(&mut machine, ZERO) >= secs(30));
+    machine.page(&version("8"), None);
+    machine.opened(ZERO);
+    machine.failed(ZERO, &expired());
+    assert!(wait(&mut machine, ZERO) >= secs(30), "relists in a row are slow");
+    machine.page(&version("9"), None);
+    machine.opened(ZERO);
+    machine.seen(ZERO, Seen::Changed, &version("10"));
+    machine.failed(ZERO, &expired());
+    assert!(wait(&mut machine, ZERO) < secs(2));
+}
+
+#[test]
+fn r26_too_large_is_known_by_its_cause_and_by_its_words() {
+    assert_eq!(classify(&too_large()), Fault::TooLarge);
+    let status: Status = serde_json::from_value(serde_json::json!({
+        "code": 504, "reason": "Timeout", "message": "…",
+        "details": {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large"}]},
+    }))
+    .unwrap();
+    let cause = Cause::Api { status: Box::new(status), retry_after: None, in_stream: false };
+    assert_eq!(classify(&Error::new(cause, "")), Fault::TooLarge);
+    assert_eq!(classify(&api(504, "Timeout", false)), Fault::Server);
+}
+
+#[test]
+fn r27_gone_and_expired_are_the_same() {
+    assert_eq!(classify(&api(410, "Gone", false)), classify(&api(410, "Expired", false)));
+    assert_eq!(classify(&api(410, "", true)), Fault::Expired { in_stream: true });
+}
