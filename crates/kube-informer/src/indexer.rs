@@ -51,15 +51,13 @@ pub(crate) type KeepAlive = Option<Arc<dyn Any + Send + Sync>>;
 /// ```
 pub struct Indexer<K = Untyped> {
     pub(crate) store: Arc<Store>,
-    /// Objects of the list that is being read which are there but cannot be read.
-    unreadable: Vec<ObjectKey>,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K: 'static> Indexer<K> {
     /// An empty store; the namespace index is built in.
     pub fn new() -> Self {
-        Self { store: Store::new(), unreadable: Vec::new(), kind: PhantomData }
+        Self { store: Store::new(), kind: PhantomData }
     }
 
     /// An index by the value of a label. Asking twice gives the same index.
@@ -108,7 +106,6 @@ impl<K: 'static> Indexer<K> {
     }
 
     fn apply(&mut self, change: Change) {
-        self.unreadable.clear();
         self.store.apply(vec![change]);
     }
 }
@@ -131,8 +128,13 @@ impl<K> fmt::Debug for Indexer<K> {
 /// A watch repeats itself and can be late: the same state again and an older state change nothing,
 /// unlike with [`Indexer::put`].
 impl<K: 'static> ReflectorStore for Indexer<K> {
-    fn replace(&mut self, objects: Vec<Object>, version: ResourceVersion) -> Result<()> {
-        let keep = std::mem::take(&mut self.unreadable);
+    fn replace(
+        &mut self,
+        objects: Vec<Object>,
+        unreadable: Vec<Error>,
+        version: ResourceVersion,
+    ) -> Result<()> {
+        let keep: Vec<_> = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
         self.store.replace(objects, &keep, version);
         self.store.set_synced();
         Ok(())
@@ -163,13 +165,11 @@ impl<K: 'static> ReflectorStore for Indexer<K> {
     }
 
     /// What is gone is gone, readable or not; what is there stays as it was when it could be read.
-    fn unreadable(&mut self, error: Error, deleted: bool) -> Result<()> {
-        match error.key() {
-            Some(key) if deleted => drop(self.store.remove(key.into())),
-            Some(key) => self.unreadable.push(key.clone()),
-            None => {}
+    fn unreadable(&mut self, error: Error, version: ResourceVersion, deleted: bool) -> Result<()> {
+        if let Some(key) = error.key().filter(|_| deleted) {
+            self.store.remove(key.into());
         }
-        Ok(())
+        self.bookmark(version)
     }
 }
 

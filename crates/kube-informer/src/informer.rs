@@ -192,6 +192,8 @@ impl<K: 'static> SharedInformer<K> {
         &self.core
     }
 
+    /// What whoever has it keeps running.
+    #[expect(clippy::unnecessary_wraps, reason = "stores of one's own keep nothing running")]
     fn keep(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         Some(self.alive.clone())
     }

@@ -164,7 +164,9 @@ impl<K> fmt::Debug for NamespaceLister<K> {
 /// What a selector matches of what is read. The labels are looked at when the lock is back.
 fn select(selector: &Selector, read: impl FnOnce() -> Snapshot) -> Snapshot {
     let (mut objects, version) = read();
-    if *selector != Selector::everything() {
+    if selector.is_nothing() {
+        objects.clear();
+    } else if !selector.is_everything() {
         objects.retain(|object| selector.matches(object.labels()));
     }
     (objects, version)

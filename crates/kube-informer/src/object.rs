@@ -26,7 +26,7 @@ pub use field::FieldPath;
 pub(crate) use field::Step;
 pub use kind::{Kind, StaticKind, Untyped};
 pub use labels::Labels;
-pub(crate) use pack::{Decoder, Packer, Types, position};
+pub(crate) use pack::{Decoder, Packer, Types, decode, position};
 
 use memo::Memo;
 

@@ -16,7 +16,7 @@ pub enum State {
     Idle,
     /// Reading a LIST.
     Listing,
-    /// Reading the initial events of a streaming list (WatchList).
+    /// Reading the initial events of a streaming list (`WatchList`).
     Streaming,
     /// Following a watch.
     Watching,

@@ -48,7 +48,9 @@ impl InOrder {
         };
         for delta in &self.0 {
             if let Delta::ReplacedAll { objects, .. } = delta {
-                objects.iter().for_each(|object| see(object.key()));
+                for object in objects {
+                    see(object.key());
+                }
             }
             if let Some(object) = delta.object() {
                 see(object.key());

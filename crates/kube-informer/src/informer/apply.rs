@@ -53,9 +53,9 @@ impl Core {
     /// An event about an object that could not be kept: what is gone is gone all the same.
     fn unreadable(&self, error: Error, version: ResourceVersion, deleted: bool) -> Vec<Change> {
         let known = error.key().and_then(|key| self.store.get(key.into()));
-        let gone = known.filter(|_| deleted).map(|object| {
-            Change::Delete(Deleted { object, final_state: FinalState::Unknown })
-        });
+        let gone = known
+            .filter(|_| deleted)
+            .map(|object| Change::Delete(Deleted { object, final_state: FinalState::Unknown }));
         match error.key() {
             Some(key) if deleted => self.failures.remove(key),
             _ => self.failures.add(error),

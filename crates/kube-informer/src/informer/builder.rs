@@ -6,16 +6,16 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_core::discovery::Scope;
 use kube_core::ApiResource;
+use kube_core::discovery::Scope;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Core, OnError, SharedInformer, Tuning};
 use crate::factory::Shared;
 use crate::list_watch::Repacked;
-use crate::object::{Decoder, Packer};
-use crate::{ErrorReport, FieldPath, Kind, ListWatch, Object, Storage, Transform, Untyped};
+use crate::object::{Decoder, Packer, decode};
+use crate::{ErrorReport, FieldPath, Kind, ListWatch, Storage, Transform, Untyped};
 
 /// What is cached, and how: two requests with equal ones share an informer.
 #[derive(Clone, PartialEq, Default)]
@@ -63,7 +63,7 @@ impl Options {
 
 /// All that the core is given of `K`.
 pub(crate) fn decoder<K: DeserializeOwned + Send + Sync + 'static>() -> (TypeId, Decoder) {
-    (TypeId::of::<K>(), |json| Ok(Arc::new(Object::<K>::decode_slice(json)?)))
+    (TypeId::of::<K>(), |json| Ok(Arc::new(decode::<K>(json)?)))
 }
 
 /// An informer to be; what is not said here is as the factory says.
@@ -215,4 +215,3 @@ impl<K> fmt::Debug for InformerBuilder<K> {
         f.debug_struct("InformerBuilder").field("resource", &resource).finish_non_exhaustive()
     }
 }
-

@@ -87,7 +87,7 @@ impl Core {
         }
         let runtime = Handle::current();
         self.observed.progress.send_modify(|progress| progress.started = true);
-        self.processor.start(runtime.clone(), self.tasks.clone(), self.stop.child_token());
+        self.processor.start(&runtime, &self.tasks, self.stop.child_token());
         let core = self.clone();
         self.tasks.spawn_on(async move { core.run().await }, &runtime);
         self.tasks.close();
@@ -115,7 +115,9 @@ impl Core {
                     tracing::error!(informer = %self.name, "the source of the informer panicked");
                 }
             }
-            () = self.process(&queue) => _ = reflecting.await,
+            () = self.process(&queue) => {
+                let _ = reflecting.await;
+            }
         }
         self.stop.cancel();
         self.processor.stop();
@@ -155,7 +157,9 @@ impl Core {
     }
 
     pub(super) fn synced(&self) {
-        self.observed.progress.send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
+        self.observed
+            .progress
+            .send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
     }
 
     pub(super) fn version_changed(&self) {

@@ -47,7 +47,9 @@ impl Failures {
         }
         self.change(|failed| {
             *failed = Failed::default();
-            errors.into_iter().for_each(|error| failed.add(error));
+            for error in errors {
+                failed.add(error);
+            }
         });
     }
 

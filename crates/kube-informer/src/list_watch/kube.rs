@@ -143,7 +143,7 @@ impl ListWatch for KubeListWatch {
             let (body, call) = self.open(Verb::List, query, LIST_HEAD_WAIT_MAX).await?;
             let reader = ListReader::new(call.clone(), self.packer.clone());
             let reading = Some((reader, Reading { body, call }));
-            Ok(stream::unfold(reading, next_of_list).boxed())
+            Ok(stream::unfold(reading, next_of_list).fuse().boxed())
         })
     }
 
@@ -158,7 +158,7 @@ impl ListWatch for KubeListWatch {
             let (body, call) = self.open(Verb::Watch, query, WATCH_HEAD_WAIT_MAX).await?;
             let reader = WatchReader::new(call.clone(), self.packer.clone());
             let reading = Some((reader, Reading { body, call }));
-            Ok(stream::unfold(reading, next_of_watch).boxed())
+            Ok(stream::unfold(reading, next_of_watch).fuse().boxed())
         })
     }
 }

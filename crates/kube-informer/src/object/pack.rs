@@ -1,15 +1,19 @@
 //! From JSON to an object: the header is read, the body is copied.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use serde::Deserialize;
-
-use super::{Body, Header, Labels, Memo, Object, Owner, Raw};
+use super::header::{self, Found};
+use super::shared::Shared;
+use super::{Body, Header, Memo, Object, Raw};
 use crate::error::Cause;
-use crate::{Error, ObjectKey, Result, Transform};
+use crate::json;
+use crate::{Error, ObjectKey, ResourceVersion, Result, Transform};
 
 /// `Storage::Decoded`: how to decode. All that the core is given of `K`.
 pub(crate) type Decoder = fn(&[u8]) -> Result<Arc<dyn Any + Send + Sync>>;
@@ -26,6 +30,7 @@ pub(crate) struct Packer {
     transform: Transform,
     decoder: Option<Decoder>,
     keep_managed_fields: bool,
+    shared: Shared,
     memo: Arc<Memo>,
 }
 
@@ -35,7 +40,8 @@ impl Packer {
         decoder: Option<Decoder>,
         keep_managed_fields: bool,
     ) -> Self {
-        Self { transform, decoder, keep_managed_fields, memo: Arc::default() }
+        let (shared, memo) = (Shared::default(), Arc::default());
+        Self { transform, decoder, keep_managed_fields, shared, memo }
     }
 
     /// For objects that belong to no informer.
@@ -46,62 +52,127 @@ impl Packer {
     }
 
     /// The object, or (`Error::is_unreadable`) why there is none, with its key if that can be read.
+    ///
+    /// The header is that of the object as it came, whatever the transform does to it.
     pub(crate) fn pack(&self, json: &[u8], types: Option<&Types>) -> Result<Object> {
-        let _ = (types, &self.transform, self.keep_managed_fields);
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Parsed {
-            metadata: Meta,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Meta {
-            name: String,
-            #[serde(default)]
-            namespace: String,
-            #[serde(default)]
-            uid: Box<str>,
-            #[serde(default)]
-            resource_version: String,
-            generation: Option<i64>,
-            deletion_timestamp: Option<jiff::Timestamp>,
-            #[serde(default)]
-            labels: BTreeMap<Box<str>, Box<str>>,
-        }
-        let parsed: Parsed = serde_json::from_slice(json).map_err(|error| {
-            Error::new(
-                Cause::Unreadable { key: None },
-                format!("no metadata: {}", position(&error)),
-            )
-        })?;
-        let meta = parsed.metadata;
-        let header = Header {
-            key: ObjectKey::namespaced(&meta.namespace, &meta.name),
-            uid: meta.uid,
-            version: meta.resource_version.into(),
-            generation: meta.generation,
-            deletion: meta.deletion_timestamp,
-            labels: Arc::new(Labels::new(meta.labels)),
-            controller: None::<Arc<Owner>>,
+        let (found, verdict) = header::read(json);
+        let key = match verdict {
+            // An object without a key has been found wrong.
+            Ok(()) => found.key().ok_or_else(|| unreadable(None, &"its metadata is not there"))?,
+            Err(problem) => return Err(unreadable(found.key(), &problem)),
         };
+        let body = self.body(json, &found, types);
+        let body = self.transformed(&key, body)?;
+        let header = Header {
+            key,
+            uid: (*found.uid).into(),
+            version: found.resource_version(),
+            generation: found.generation,
+            deletion: found.deletion,
+            controller: found.controller.as_ref().map(|owner| self.shared.owner(owner)),
+            labels: self.shared.labels(found.labels),
+        };
+        Ok(self.object(header, body))
+    }
+
+    /// The same for an object that a source of somebody's own has made. Its header stays; one that
+    /// this packer has made already is left as it is, so that nothing is transformed twice.
+    pub(crate) fn repack(&self, object: Object) -> Result<Object> {
+        if !self.needs_repack() || Arc::ptr_eq(&object.raw.memo, &self.memo) {
+            return Ok(object);
+        }
+        let raw = &object.raw;
+        let body = self.transformed(&raw.header.key, raw.json().into())?;
+        Ok(self.object(raw.header.clone(), body))
+    }
+
+    /// Whether objects that others have packed are not yet as this informer keeps them.
+    pub(crate) fn needs_repack(&self) -> bool {
+        self.decoder.is_some() || !self.transform.is_empty()
+    }
+
+    /// The version of an object that cannot be packed, as far as it can be read: a watch goes on
+    /// behind it.
+    pub(crate) fn unreadable_version(json: &[u8]) -> ResourceVersion {
+        header::read(json).0.resource_version()
+    }
+
+    fn transformed(&self, key: &ObjectKey, body: Box<[u8]>) -> Result<Box<[u8]>> {
+        if self.transform.is_empty() {
+            return Ok(body);
+        }
+        let body = self.transform.apply(Cow::Owned(body.into_vec()));
+        Ok(body.map_err(|error| unreadable(Some(key.clone()), &error))?.into_owned().into())
+    }
+
+    /// A copy in memory of its own, which is exactly as large as it has to be: keeping one item
+    /// keeps no list.
+    fn body(&self, json: &[u8], found: &Found<'_>, types: Option<&Types>) -> Box<[u8]> {
+        let cuts = if self.keep_managed_fields { &[][..] } else { &found.managed };
+        let cut: usize = cuts.iter().map(Range::len).sum();
+        let types = types.map(|types| missing_types(found, types)).unwrap_or_default();
+        let mut body = Vec::with_capacity(found.extent.len() - cut + types.len());
+        let mut from = found.extent.start;
+        if !types.is_empty() {
+            body.push(b'{');
+            body.extend_from_slice(&types);
+            from += 1;
+        }
+        json::copy_without(json, from..found.extent.end, cuts, &mut body);
+        body.into()
+    }
+
+    fn object(&self, header: Header, body: Box<[u8]>) -> Object {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let raw = Raw {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             header,
-            decoded: self.decoder.and_then(|decode| decode(json).ok()),
-            body: Body::Json(json.into()),
+            // What does not decode is kept all the same; `decode` says why.
+            decoded: self.decoder.and_then(|decode| {
+                catch_unwind(AssertUnwindSafe(|| decode(&body))).ok().and_then(Result::ok)
+            }),
+            body: Body::Json(body),
             memo: self.memo.clone(),
         };
-        Ok(Object { raw: Arc::new(raw), kind: std::marker::PhantomData })
+        Object { raw: Arc::new(raw), kind: PhantomData }
     }
 
-    /// The same for an object that a source of somebody's own has made.
-    pub(crate) fn repack(&self, object: Object) -> Result<Object> {
-        self.pack(object.raw.json(), None)
+    #[cfg(test)]
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
     }
 }
 
-/// What serde_json says without what it quotes of the body: where, and which kind of mistake.
+/// The members that an object lacks, each with its comma. An object that is packed has others.
+fn missing_types(found: &Found<'_>, types: &Types) -> Vec<u8> {
+    let mut members = Vec::new();
+    let missing = [
+        (found.has_api_version, &b"\"apiVersion\":"[..], &types.api_version),
+        (found.has_kind, &b"\"kind\":"[..], &types.kind),
+    ];
+    for (_, name, value) in missing.into_iter().filter(|(has, ..)| !has) {
+        members.extend_from_slice(name);
+        members.extend_from_slice(serde_json::Value::from(value.as_str()).to_string().as_bytes());
+        members.push(b',');
+    }
+    members
+}
+
+fn unreadable(key: Option<ObjectKey>, why: &dyn std::fmt::Display) -> Error {
+    let text = match &key {
+        Some(key) => format!("{key} cannot be kept: {why}"),
+        None => format!("an object cannot be kept: {why}"),
+    };
+    Error::new(Cause::Unreadable { key }, text)
+}
+
+/// A body as a type, for [`Decoder`].
+pub(crate) fn decode<T: serde::de::DeserializeOwned>(json: &[u8]) -> Result<T> {
+    serde_json::from_slice(json)
+        .map_err(|error| Error::new(Cause::Decode { key: None }, position(&error)))
+}
+
+/// What `serde_json` says without what it quotes of the body: where, and which kind of mistake.
 pub(crate) fn position(error: &serde_json::Error) -> String {
     let what = match error.classify() {
         serde_json::error::Category::Io => "cannot be read",
@@ -111,3 +182,6 @@ pub(crate) fn position(error: &serde_json::Error) -> String {
     };
     format!("{what} at line {}, column {}", error.line(), error.column())
 }
+
+#[cfg(test)]
+mod tests;

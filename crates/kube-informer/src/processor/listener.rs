@@ -71,6 +71,7 @@ enum Slot {
 pub(super) struct Callee {
     pub(super) handler: Box<dyn ErasedHandler>,
     pub(super) filter: Filter,
+    #[expect(dead_code, reason = "held, not read: the informer runs as long as its handlers do")]
     pub(super) keep: KeepAlive,
 }
 

@@ -122,6 +122,7 @@ impl Machine {
     }
 
     /// The newest version that was seen.
+    #[cfg(test)]
     pub(crate) fn last(&self) -> &ResourceVersion {
         &self.last
     }
@@ -145,11 +146,6 @@ impl Machine {
             }
             Phase::Wait { until, .. } => Request::Wait { until: *until },
         }
-    }
-
-    /// What a watch or a streaming list that has been asked for is at: the latter until its end.
-    pub(crate) fn is_streaming(&self) -> bool {
-        matches!(self.phase, Phase::Stream { .. })
     }
 
     /// The time has come that a [`Request::Wait`] named.
@@ -354,8 +350,7 @@ impl Machine {
                 (During::List { continued: page.token.is_some() }, page.asked.is_none())
             }
             Phase::Stream { asked, .. } => (During::Stream, asked.is_none()),
-            Phase::Watch { .. } => (During::Watch, false),
-            Phase::Wait { .. } => (During::Watch, false),
+            Phase::Watch { .. } | Phase::Wait { .. } => (During::Watch, false),
         }
     }
 

@@ -107,6 +107,7 @@ pub(crate) const STREAM_FAILURES_MAX: u32 = 3;
 
 /// The table. `failures` counts those in a row, this one not included; `consistent` says that the
 /// request already was for the most recent version.
+#[expect(clippy::match_same_arms, reason = "a table is read row by row")]
 pub(crate) fn decide(
     fault: Fault,
     during: During,

@@ -198,7 +198,7 @@ impl ListReader {
                 self.call
             ))
         })?;
-        if end.is_none() && rest.len() > self.bytes_max {
+        if end.unwrap_or(rest.len()) > self.bytes_max {
             let at = self.dropped + self.start;
             return Err(Error::protocol(format!(
                 "cannot {}: what begins at byte {at} of the list is over the limit of {} bytes for \

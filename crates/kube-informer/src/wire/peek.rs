@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Children, is_key, skip, text};
+use crate::json::{Children, is_key, text};
 
 /// What an object says it is.
 #[derive(Default, Debug)]
@@ -14,16 +14,15 @@ pub(crate) struct SaidTypes<'a> {
 /// The types of an object. Servers write both before all else, so that little is looked at.
 pub(crate) fn types(object: &[u8]) -> SaidTypes<'_> {
     let mut said = SaidTypes::default();
-    let Some(mut members) = Children::of_object(object, 0) else { return said };
-    while let Ok(Some(head)) = members.head() {
-        let Ok(end) = skip(object, head.value) else { break };
-        let key = &object[head.key.clone()];
+    let Some(members) = Children::of_object(object, 0) else { return said };
+    for member in members.map_while(Result::ok) {
+        let (key, value) = (&object[member.key], &object[member.value]);
         if is_key(key, "kind") {
-            said.kind = string(&object[head.value..end]);
+            said.kind = string(value);
         } else if is_key(key, "apiVersion") {
-            said.api_version = string(&object[head.value..end]);
+            said.api_version = string(value);
         }
-        if said.kind.is_some() && said.api_version.is_some() || members.close(end).is_err() {
+        if said.kind.is_some() && said.api_version.is_some() {
             break;
         }
     }
@@ -33,20 +32,6 @@ pub(crate) fn types(object: &[u8]) -> SaidTypes<'_> {
 /// The text of a value that is a string.
 pub(crate) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     text(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?)
-}
-
-/// The version of an object that is no good otherwise; empty if it has none.
-pub(crate) fn version(object: &[u8]) -> Cow<'_, str> {
-    member(object, "metadata")
-        .and_then(|metadata| member(metadata, "resourceVersion"))
-        .and_then(string)
-        .unwrap_or_default()
-}
-
-fn member<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let mut members = Children::of_object(object, 0)?.map_while(Result::ok);
-    let found = members.find(|member| is_key(&object[member.key.clone()], name))?;
-    Some(&object[found.value])
 }
 
 #[cfg(test)]
@@ -66,14 +51,6 @@ mod tests {
         }
         for object in ["", "[]", "7", r#"{"kind":7}"#, r#"{"spec":{"kind":"Pod"}}"#, r#"{"kin"#] {
             assert!(types(object.as_bytes()).kind.is_none(), "{object}");
-        }
-    }
-
-    #[test]
-    fn the_version_is_found_or_empty() {
-        assert_eq!(version(br#"{"spec":1,"metadata":{"a":1,"resourceVersion":"7"}}"#), "7");
-        for object in ["", "{}", r#"{"metadata":7}"#, r#"{"metadata":{"resourceVersion":7}}"#] {
-            assert_eq!(version(object.as_bytes()), "", "{object}");
         }
     }
 }

@@ -17,6 +17,9 @@ use crate::error::Cause;
 const LEVELS_MAX: usize = 3;
 const LEVEL_CHARS_MAX: usize = 120;
 
+/// What hyper-util says where there was no connection yet.
+const CONNECTING: &str = "client error (Connect)";
+
 /// An error of the client or of a body as one of ours.
 ///
 /// Bodies break with `kube_client::Error::Service`, whatever the reason: the chain is asked.
@@ -94,8 +97,9 @@ fn address(error: &(dyn StdError + 'static)) -> Option<SocketAddr> {
     shown.split([',', ' ', '(']).find_map(|part| part.parse().ok())
 }
 
+/// hyper-util's own words for it: its type is not kept by all layers.
 fn was_connecting(error: &(dyn StdError + 'static)) -> bool {
-    connect_error(error).is_some()
+    chain(error).any(|error| error.to_string() == CONNECTING)
 }
 
 fn connect_error(error: &(dyn StdError + 'static)) -> Option<String> {
@@ -108,7 +112,9 @@ fn details(error: &(dyn StdError + 'static)) -> String {
     // kube's own level repeats the one below it.
     let levels: Vec<String> = chain(error)
         .skip(1)
-        .filter_map(|error| excerpt(&error.to_string(), LEVEL_CHARS_MAX))
+        .map(ToString::to_string)
+        .filter(|level| level != CONNECTING)
+        .filter_map(|level| excerpt(&level, LEVEL_CHARS_MAX))
         .collect();
     let mut shown: Vec<&str> = Vec::new();
     for level in levels.iter().rev() {

@@ -1,5 +1,6 @@
 //! A watch, event by event, while it arrives.
 
+use std::borrow::Cow;
 use std::mem;
 use std::sync::Arc;
 
@@ -140,12 +141,23 @@ impl WatchReader {
         Some(event)
     }
 
+    /// What is written as servers write it is looked at once: an object that can be packed shows
+    /// that the rest is right as well. Anything else is looked at from the beginning.
     fn read_event(&self, line: &[u8]) -> Result<WatchPart> {
+        if let Some(envelope) = usual_envelope(line)
+            && let Ok(part @ WatchPart::Change(_, Ok(_))) = self.read_part(envelope)
+        {
+            return Ok(part);
+        }
         // Servers write nothing else. These bytes are not those that were sent.
         let valid = std::str::from_utf8(line).is_ok();
         let envelope = if valid { envelope(line) } else { Err("not UTF-8") };
-        let Envelope { event_type, object } = envelope
+        let envelope = envelope
             .map_err(|what| self.protocol(&format!("the event at byte {}: {what}", self.read)))?;
+        self.read_part(envelope)
+    }
+
+    fn read_part(&self, Envelope { event_type, object }: Envelope<'_>) -> Result<WatchPart> {
         let change = match &*event_type {
             "ADDED" => Change::Added,
             "MODIFIED" => Change::Modified,
@@ -162,7 +174,7 @@ impl WatchReader {
         };
         check_object(&peek::types(object), &self.call)?;
         let packed = self.packer.pack(object, self.types.as_ref());
-        let packed = packed.map_err(|error| (error, (&*peek::version(object)).into()));
+        let packed = packed.map_err(|error| (error, Packer::unreadable_version(object)));
         Ok(WatchPart::Change(change, packed))
     }
 
@@ -206,8 +218,17 @@ impl WatchReader {
 }
 
 struct Envelope<'a> {
-    event_type: std::borrow::Cow<'a, str>,
+    event_type: Cow<'a, str>,
     object: &'a [u8],
+}
+
+/// `{"type":"ADDED","object":…}`: the object is what is in between, without a look at it.
+fn usual_envelope(line: &[u8]) -> Option<Envelope<'_>> {
+    let rest = line.strip_prefix(br#"{"type":""#)?;
+    let (event_type, rest) = rest.split_at_checked(memchr::memchr(b'"', rest)?)?;
+    let rest = rest.strip_prefix(br#"","object":"#)?;
+    let object = rest.strip_suffix(b"\r").unwrap_or(rest).strip_suffix(b"}")?;
+    Some(Envelope { event_type: std::str::from_utf8(event_type).ok()?.into(), object })
 }
 
 /// The type and the object of an event, in any order; the object is found, not looked into.

@@ -249,7 +249,7 @@ fn a_reflector_can_fill_an_indexer() -> Result<()> {
         let key = Some(key.parse().unwrap());
         Error::new(crate::error::Cause::Unreadable { key }, "no metadata")
     };
-    indexer.replace(["a@1", "b@2", "c@2"].map(object).into(), "3".into())?;
+    indexer.replace(["a@1", "b@2", "c@2"].map(object).into(), vec![], "3".into())?;
     assert!(lister.has_synced());
     indexer.add(object("d@4"))?;
     indexer.update(object("a@5"))?;
@@ -262,16 +262,15 @@ fn a_reflector_can_fill_an_indexer() -> Result<()> {
     assert!(known.unwrap().is_same_instance(&lister.get("a").unwrap()));
     assert!(indexer.known(&"b".parse()?).is_none());
 
-    indexer.unreadable(unreadable("c"), true)?;
-    indexer.unreadable(Error::invalid("no key"), true)?;
+    indexer.unreadable(unreadable("c"), "7".into(), true)?;
+    indexer.unreadable(Error::invalid("no key"), "7".into(), true)?;
     assert_eq!(texts(&lister.list()), "a@5 d@4");
     // What a watch could not read says nothing of a later list. What the list could not read is there.
-    indexer.unreadable(unreadable("a"), false)?;
-    indexer.bookmark("8".into())?;
-    indexer.unreadable(unreadable("d"), false)?;
-    indexer.replace(vec![object("e@8")], "9".into())?;
+    indexer.unreadable(unreadable("a"), "8".into(), false)?;
+    assert_eq!(lister.resource_version(), "8");
+    indexer.replace(vec![object("e@8")], vec![unreadable("d")], "9".into())?;
     assert_eq!(texts(&lister.list()), "e@8 d@4");
-    indexer.replace(vec![], "10".into())?;
+    indexer.replace(vec![], vec![], "10".into())?;
     assert!(lister.is_empty());
     Ok(())
 }

@@ -1,4 +1,5 @@
 use futures_util::stream;
+use serde_json::json;
 
 use super::*;
 use crate::{ResourceVersion, Transform};
@@ -7,8 +8,9 @@ use crate::{ResourceVersion, Transform};
 struct Two;
 
 fn object(name: &str, version: u64) -> Object {
-    let json = format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"{version}"}}}}"#);
-    Object::from_json(json).unwrap()
+    let metadata = json!({"name": name, "resourceVersion": version.to_string()});
+    let data = if name == "good" { json!(1) } else { json!(null) };
+    Object::from_json(json!({"metadata": metadata, "data": data}).to_string()).unwrap()
 }
 
 impl ListWatch for Two {
@@ -42,10 +44,39 @@ impl ListWatch for Two {
     }
 }
 
-/// Decoding stands in for a transform: both happen in the packer.
+/// Bad objects have no data, which this transform cannot do without.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct WithData {
+    metadata: serde_json::Value,
+    data: u32,
+}
+
 fn repacked() -> Repacked {
-    let packer = Packer::new(Transform::default(), None, false);
-    Repacked::new(Arc::new(Two), Arc::new(packer))
+    let transform = Transform::map(|object: &mut WithData| object.data += 1);
+    Repacked::new(Arc::new(Two), Arc::new(Packer::new(transform, None, false)))
+}
+
+fn is_bad(error: &Error) -> bool {
+    error.is_unreadable() && error.key().is_some_and(|key| key.name() == "bad")
+}
+
+#[tokio::test]
+async fn objects_are_packed_again_and_a_bad_one_is_one_bad_one() {
+    let source = repacked();
+    let items: Vec<_> = source.list(ListOptions::default()).await.unwrap().collect().await;
+    let Ok(ListItem::Object(good)) = &items[0] else { panic!("{items:?}") };
+    assert_eq!(good.field::<u32>("data").unwrap(), Some(2));
+    assert!(matches!(&items[1], Ok(ListItem::Unreadable(error)) if is_bad(error)));
+
+    let items: Vec<_> = source.watch(WatchOptions::default()).await.unwrap().collect().await;
+    assert!(matches!(&items[0], Ok(WatchItem::Added(good)) if good.name() == "good"));
+    for (at, version, was_deleted) in [(1, "2", false), (2, "3", true)] {
+        let Ok(WatchItem::Unreadable { error, resource_version, deleted }) = &items[at] else {
+            panic!("{items:?}")
+        };
+        assert!(is_bad(error), "{error}");
+        assert_eq!((resource_version.as_str(), *deleted), (version, was_deleted));
+    }
 }
 
 #[tokio::test]

@@ -246,6 +246,11 @@ fn i19_what_is_over_the_limit_is_refused_while_it_arrives() {
     assert!(matches!(error.cause(), Cause::Protocol));
     reader.push(&[b'x'; 100]);
     assert_eq!(reader.buffer.capacity(), 0, "nothing is kept after an error");
+    // One that has come whole is measured too.
+    let mut reader = self::reader(call());
+    reader.bytes_max = 100;
+    reader.push(list(&json!([pod(&"a".repeat(100), 1)])).to_string().as_bytes());
+    assert!(reader.next().unwrap().is_err());
 }
 
 #[test]

@@ -61,8 +61,7 @@ fn what_the_layers_say_is_said_once() {
     let error = made(Layer("client error (Connect)", Some(Box::new(inner))));
     assert_eq!(
         error.to_string(),
-        "cannot list pods cluster-wide: the connection broke (client error (Connect): invalid peer \
-         certificate)"
+        "cannot list pods cluster-wide: cannot connect (invalid peer certificate)"
     );
     let error = made(Layer("the same", Some(Box::new(Layer("the same", None)))));
     assert!(error.to_string().ends_with("(the same)"), "{error}");

@@ -72,11 +72,11 @@ fn error(text: impl AsRef<[u8]>) -> Error {
 }
 
 fn event(event_type: &str, name: &str, version: u32) -> String {
-    json!({"type": event_type, "object": {
+    let object = json!({
         "kind": "Pod", "apiVersion": "v1",
         "metadata": {"name": name, "resourceVersion": version.to_string()},
-        "spec": {"text": "ü \" \\n \n \u{1F600}"}}})
-    .to_string()
+        "spec": {"text": "ü \" \\n \n \u{1F600}"}});
+    format!(r#"{{"type":"{event_type}","object":{object}}}"#)
 }
 
 #[test]
@@ -101,6 +101,26 @@ fn type_and_object_come_in_any_order_and_with_others() {
         format!(r#"{{"new":[{{}}],"t\u0079pe":"\u0041DDED","object":{object},"x":null}}"#),
     ] {
         assert_eq!(events(&line), ["Added a@1"], "{line}");
+    }
+}
+
+#[test]
+fn the_usual_form_is_no_other_than_the_rest() {
+    let object =
+        r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"1"}}"#;
+    let line = |object: &str, more: &str| format!(r#"{{"type":"ADDED","object":{object}{more}"#);
+    for more in ["}", "}\r", "} ", r#","x":{}}"#, r#","x":"}"}"#] {
+        assert_eq!(events(line(object, more)), ["Added a@1"], "{more}");
+    }
+    for (more, said) in [
+        ("}}", "more than one"),
+        ("} {}", "more than one"),
+        (r#","object":{}}"#, "twice"),
+        (r#"{}}"#, "not JSON"),
+        (r#"]}"#, "not JSON"),
+    ] {
+        let error = error(line(object, more));
+        assert!(error.to_string().contains(said), "{more}: {error}");
     }
 }
 

@@ -1,0 +1,40 @@
+//! The classic: print what happens to pods, then list them from the cache.
+
+#[allow(dead_code, reason = "no example uses all of it")]
+mod cluster;
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube_informer::SharedInformerFactory;
+
+fn main() -> anyhow::Result<()> {
+    cluster::run(example)
+}
+
+async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
+    let client = cluster.client(); // elsewhere: kube::Client::try_default().await?
+    let factory = SharedInformerFactory::builder(client).resync(Duration::from_secs(1)).build();
+    let pods = factory.informer::<Pod>();
+
+    pods.handler()
+        .on_add(|pod, _| println!("Add: {}", pod.name()))
+        .on_update(|old, new| {
+            let (before, after) = (old.resource_version(), new.resource_version());
+            println!("Update: {}, old RV: {before}, new RV: {after}", new.name());
+        })
+        .on_delete(|pod| println!("Delete: {}", pod.name()))
+        .register();
+
+    factory.start();
+    factory.wait_for_sync().await?;
+
+    for pod in pods.lister().namespace("default").list() {
+        let phase: Option<String> = pod.field("status.phase")?;
+        println!("{} is {}", pod.name(), phase.unwrap_or_default());
+    }
+
+    cluster.play().await?; // on a real cluster: until Ctrl-C
+    factory.shutdown().await;
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! The examples do what they say, on the embedded server, with time that flies.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// What an example prints.
+fn run(example: &str) -> Vec<String> {
+    // Beside the tests: cargo builds the examples with them.
+    let tests = std::env::current_exe().expect("a test is a file");
+    let built: PathBuf = tests.ancestors().nth(2).expect("target/debug").join("examples");
+    let program = built.join(example);
+    assert!(program.exists(), "{} is not built: cargo build --examples", program.display());
+    let output = Command::new(program)
+        .env_remove("KUBECONFIG")
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .env("HOME", "/nonexistent")
+        .env("KUBE_INFORMER_TIME", "paused")
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .expect("it can be run");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{example}: {stderr}");
+    String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn pods_prints_what_the_articles_print() {
+    let lines = run("pods");
+    assert_eq!(lines[0], "Add: nginx");
+    // The label, then a resync each second: the same version twice.
+    let versions = |line: &str| {
+        let line = line.strip_prefix("Update: nginx, old RV: ").expect("an update").to_owned();
+        let (old, new) = line.split_once(", new RV: ").expect("two versions");
+        (old.parse::<u64>().unwrap(), new.parse::<u64>().unwrap())
+    };
+    let (old, new) = versions(&lines[1]);
+    assert!(old < new, "{lines:?}");
+    let updates: Vec<_> = lines[2..lines.len() - 1].iter().map(|line| versions(line)).collect();
+    let (mark, resyncs) = updates.split_last().expect("resyncs, and the mark of the deletion");
+    assert!(!resyncs.is_empty() && resyncs.iter().all(|pair| *pair == (new, new)), "{lines:?}");
+    assert!(mark.0 == new && mark.1 > new, "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "Delete: nginx");
+}
+
+#[test]
+fn selectors_sees_one_namespace_and_one_label() {
+    assert_eq!(
+        run("selectors"),
+        ["shop/web-0 is a web pod", "shop/web-1 is a web pod", "1 of 2 are canaries", "0 services",]
+    );
+}
+
+#[test]
+fn crd_reads_orders_and_gets_over_one_that_is_none() {
+    let lines = run("crd");
+    assert_eq!(lines[0], "Ada paid 1200, turnover 1200");
+    assert_eq!(lines[1], "Grace paid 800, turnover 2000");
+    assert!(lines[2].starts_with("not an Order: default/o-4 cannot be decoded"), "{lines:?}");
+    assert!(!lines[2].contains("whatever"), "bodies are in no error: {lines:?}");
+    assert_eq!(lines[3], "that was the past, this is now");
+}
+
+#[test]
+fn dynamic_reads_a_kind_known_at_run_time_and_metadata() {
+    assert_eq!(
+        run("dynamic"),
+        [
+            r#"default/mail for Some(["mail.example.com"]) issued: false"#,
+            r#"default/shop for Some(["shop.example.com"]) issued: true"#,
+        ]
+    );
+}
+
+#[test]
+fn index_asks_by_label_field_and_function() {
+    assert_eq!(
+        run("index"),
+        [
+            "node-a runs 1 pods",
+            "node-b runs 2 pods",
+            "default/web-0 is on track Some(\"stable\")",
+            "default/web-1 is on track Some(\"canary\")",
+            "nginx 1.29 runs in [default/db-0, default/web-0, default/web-1]",
+            "1 pods restart all the time",
+            "web-0: true",
+            "few restarts: 2 pods",
+            "web: 2 pods",
+            "1 canaries, read at one version: true",
+        ]
+    );
+}
+
+#[test]
+fn stream_knows_the_addresses_once_it_is_synced() {
+    assert_eq!(run("stream"), [r#"complete: {default/web-0: Some("10.244.0.7")}"#]);
+}
+
+#[test]
+fn nodes_alerts_for_those_that_are_not_ready() {
+    assert_eq!(run("nodes"), ["POST /api/v2/alerts ill firing: true"]);
+}
