@@ -11,9 +11,11 @@ mod value_end;
 
 use std::ops::Range;
 
-pub(crate) use children::{Children, Head, Member};
+pub(crate) use children::{Children, Head};
 pub(crate) use text::{is_key, text};
 pub(crate) use value_end::ValueEnd;
+
+use crate::Error;
 
 /// `serde_json` decodes 127 levels; what is deeper can be kept though nobody will decode it whole.
 pub(crate) const DEPTH_MAX: usize = 512;
@@ -24,6 +26,12 @@ pub(crate) const DEPTH_MAX: usize = 512;
 pub(crate) struct Syntax {
     pub(crate) at: usize,
     pub(crate) expected: &'static str,
+}
+
+impl From<Syntax> for Error {
+    fn from(syntax: Syntax) -> Self {
+        Self::protocol(format!("not JSON: {syntax}"))
+    }
 }
 
 fn bad<T>(at: usize, expected: &'static str) -> Result<T, Syntax> {
@@ -59,22 +67,21 @@ pub(crate) fn skip(json: &[u8], at: usize) -> Result<usize, Syntax> {
         loop {
             let Some(object) = open.innermost() else { return Ok(at) };
             at = space(json, at);
-            match json.get(at) {
-                Some(b',') if object => at = key(json, space(json, at + 1))?,
-                Some(b',') => at = space(json, at + 1),
-                Some(b'}') if object => {
-                    open.pop();
-                    at += 1;
-                    continue;
+            match (json.get(at), object) {
+                (Some(b','), true) => {
+                    at = key(json, space(json, at + 1))?;
+                    break;
                 }
-                Some(b']') if !object => {
+                (Some(b','), false) => {
+                    at = space(json, at + 1);
+                    break;
+                }
+                (Some(b'}'), true) | (Some(b']'), false) => {
                     open.pop();
                     at += 1;
-                    continue;
                 }
                 _ => return bad(at, if object { "',' or '}'" } else { "',' or ']'" }),
             }
-            break;
         }
     }
 }

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
+use super::children::Member;
 use super::*;
 
 /// Any value, as text with any white space.

@@ -167,33 +167,30 @@ impl<'a> Reader<'a> {
     /// One of the simple fields of `metadata`.
     fn field(&mut self, key: &str, value: &'a [u8]) {
         const STRING: &str = "a string";
-        let text = string(value);
-        match key {
-            "name" => match text {
-                Some(text) => self.found.name = text,
-                None => self.wrong("metadata.name", STRING),
-            },
-            "namespace" => match text {
-                Some(text) => self.found.namespace = Some(text),
-                None => self.wrong("metadata.namespace", STRING),
-            },
-            "uid" => match text {
-                Some(text) => self.found.uid = text,
-                None => self.wrong("metadata.uid", STRING),
-            },
-            "resourceVersion" => match text {
-                Some(text) => self.found.version = text,
-                None => self.wrong("metadata.resourceVersion", STRING),
-            },
-            "generation" => match integer(value) {
-                Some(generation) => self.found.generation = generation,
-                None => self.wrong("metadata.generation", "an integer of 64 bits"),
-            },
-            "deletionTimestamp" => match text.as_deref().map(timestamp) {
-                Some(Some(deletion)) => self.found.deletion = deletion,
-                _ => self.wrong("metadata.deletionTimestamp", "a time as RFC 3339 has it"),
-            },
-            _ => {}
+        if value == b"null" {
+            return;
+        }
+        let (text, found) = (string(value), &mut self.found);
+        let set = match key {
+            "name" => text.map(|name| found.name = name).ok_or(("metadata.name", STRING)),
+            "namespace" => text
+                .map(|namespace| found.namespace = Some(namespace))
+                .ok_or(("metadata.namespace", STRING)),
+            "uid" => text.map(|uid| found.uid = uid).ok_or(("metadata.uid", STRING)),
+            "resourceVersion" => text
+                .map(|version| found.version = version)
+                .ok_or(("metadata.resourceVersion", STRING)),
+            "generation" => integer(value)
+                .map(|generation| found.generation = Some(generation))
+                .ok_or(("metadata.generation", "an integer of 64 bits")),
+            "deletionTimestamp" => text
+                .and_then(|text| text.parse().ok())
+                .map(|deletion| found.deletion = Some(deletion))
+                .ok_or(("metadata.deletionTimestamp", "a time as RFC 3339 has it")),
+            _ => return,
+        };
+        if let Err((field, expected)) = set {
+            self.wrong(field, expected);
         }
     }
 
@@ -290,16 +287,6 @@ fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-fn integer(value: &[u8]) -> Option<Option<i64>> {
-    if value == b"null" {
-        return Some(None);
-    }
-    std::str::from_utf8(value).ok()?.parse().ok().map(Some)
-}
-
-fn timestamp(text: &str) -> Option<Option<jiff::Timestamp>> {
-    if text.is_empty() {
-        return Some(None);
-    }
-    text.parse().ok().map(Some)
+fn integer(value: &[u8]) -> Option<i64> {
+    std::str::from_utf8(value).ok()?.parse().ok()
 }

@@ -158,7 +158,7 @@ fn any_labels() -> impl Strategy<Value = Vec<(String, String)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn the_api_server_means_the_same(text in any_text(), labels in any_labels()) {

@@ -203,18 +203,18 @@ fn s2_objects_with_the_same_labels_and_owner_share_them() {
         let metadata = json!({"name": name, "labels": labels, "ownerReferences": [owner]});
         packer.pack(json!({ "metadata": metadata }).to_string().as_bytes(), None).unwrap()
     };
-    let a = pack("a", json!({"app": "web", "tier": "front"}));
-    let b = pack("b", json!({"tier": "front", "app": "web"}));
-    let c = pack("c", json!({"app": "webtier"}));
+    let one = pack("a", json!({"app": "web", "tier": "front"}));
+    let same = pack("b", json!({"tier": "front", "app": "web"}));
+    let other = pack("c", json!({"app": "webtier"}));
     let header = |object: &Object| {
         (object.raw.header.labels.clone(), object.raw.header.controller.clone().unwrap())
     };
-    assert!(Arc::ptr_eq(&header(&a).0, &header(&b).0));
-    assert!(!Arc::ptr_eq(&header(&a).0, &header(&c).0));
-    assert!(Arc::ptr_eq(&header(&a).1, &header(&c).1));
+    assert!(Arc::ptr_eq(&header(&one).0, &header(&same).0));
+    assert!(!Arc::ptr_eq(&header(&one).0, &header(&other).0));
+    assert!(Arc::ptr_eq(&header(&one).1, &header(&other).1));
     assert_eq!(packer.shared().len(), (2, 1));
-    let (d, e) = (pack("d", json!({})), pack("e", Value::Null));
-    assert!(Arc::ptr_eq(&header(&d).0, &header(&e).0));
+    let (none, null) = (pack("d", json!({})), pack("e", Value::Null));
+    assert!(Arc::ptr_eq(&header(&none).0, &header(&null).0));
 }
 
 #[test]
