@@ -11,7 +11,6 @@ use futures_core::stream::BoxStream;
 use crate::{Error, Object, ResourceVersion, Result};
 
 pub use kube::KubeListWatch;
-#[allow(unused_imports)]
 pub(crate) use repacked::Repacked;
 
 /// A list as it arrives, item by item.

@@ -3,15 +3,20 @@
 //! Nothing here panics on any bytes, and nothing is buffered beyond [`OBJECT_BYTES_MAX`] and one
 //! chunk. A bad object becomes a value that says so, not the end of a stream.
 
+// What is asked.
+mod query;
+mod request;
+mod target;
+
+// Whether that is answered, and what is said if not.
+mod response;
+mod status;
+mod transport;
+
+// What comes.
 mod expected;
 mod list;
 mod peek;
-mod query;
-mod request;
-mod response;
-mod status;
-mod target;
-mod transport;
 mod watch;
 
 pub(crate) use list::ListReader;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::expected::check_list;
-use super::peek::string;
+use super::peek::{identified, string};
 use super::status::excerpt;
 use super::{Call, OBJECT_BYTES_MAX, shrink};
 use crate::error::Cause;
@@ -268,7 +268,9 @@ impl ListReader {
 
     fn item(&mut self) -> Result<Step> {
         let Some(end) = self.whole_value()? else { return Ok(Step::More) };
-        let item = self.packer.pack(&self.buffer[self.start..end], self.types.as_ref());
+        let json = &self.buffer[self.start..end];
+        let item = self.packer.pack(json, self.types.as_ref());
+        let item = item.map_err(|error| identified(error, json).0);
         self.start = end;
         self.state = State::AfterItem;
         Ok(Step::Item(item))

@@ -2,7 +2,12 @@
 
 use std::borrow::Cow;
 
+use serde::Deserialize;
+
+use crate::error::Cause;
 use crate::json::{Children, is_key, text};
+use crate::object::Packer;
+use crate::{Error, ObjectKey, ResourceVersion};
 
 /// What an object says it is.
 #[derive(Default, Debug)]
@@ -34,6 +39,38 @@ pub(crate) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     text(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?)
 }
 
+/// Which object it is that cannot be packed, as far as that can be read: the packer may have stopped
+/// before it came to the name.
+pub(crate) fn identified(error: Error, object: &[u8]) -> (Error, ResourceVersion) {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata<'a> {
+        #[serde(borrow, default)]
+        namespace: Cow<'a, str>,
+        #[serde(borrow, default)]
+        name: Cow<'a, str>,
+        #[serde(borrow, default)]
+        resource_version: Cow<'a, str>,
+    }
+    #[derive(Deserialize)]
+    struct Identity<'a> {
+        #[serde(borrow)]
+        metadata: Metadata<'a>,
+    }
+    let found = serde_json::from_slice(object).map(|Identity { metadata }| metadata);
+    let Metadata { namespace, name, resource_version } = found.unwrap_or_default();
+    let version = match &*resource_version {
+        "" => Packer::unreadable_version(object),
+        version => version.into(),
+    };
+    if error.key().is_some() || name.is_empty() {
+        return (error, version);
+    }
+    let key = ObjectKey::namespaced(&namespace, &name);
+    let text = format!("{key}: {error}");
+    (Error::new(Cause::Unreadable { key: Some(key) }, text), version)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +88,20 @@ mod tests {
         }
         for object in ["", "[]", "7", r#"{"kind":7}"#, r#"{"spec":{"kind":"Pod"}}"#, r#"{"kin"#] {
             assert!(types(object.as_bytes()).kind.is_none(), "{object}");
+        }
+    }
+    #[test]
+    fn an_object_that_cannot_be_packed_is_named_if_it_says_its_name() {
+        let error = || Error::new(Cause::Unreadable { key: None }, "why");
+        let (named, version) = identified(
+            error(),
+            br#"{"metadata":{"x":[],"namespace":"n","name":"a","resourceVersion":"7"}}"#,
+        );
+        assert_eq!((named.to_string(), version.as_str()), ("n/a: why".into(), "7"));
+        assert_eq!(named.key().unwrap().as_str(), "n/a");
+        for object in ["", "7", "{}", r#"{"metadata":7}"#, r#"{"metadata":{"name":7}}"#] {
+            let (unnamed, version) = identified(error(), object.as_bytes());
+            assert_eq!((unnamed.key(), version.as_str()), (None, ""), "{object}");
         }
     }
 }

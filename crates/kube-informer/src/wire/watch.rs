@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::expected::check_object;
 use super::status::{excerpt, in_stream};
 use super::{Call, OBJECT_BYTES_MAX, peek, shrink};
 use crate::error::Cause;
-use crate::json::{Children, ValueEnd, at_end, is_key, space};
-use crate::object::{Packer, Types};
+use crate::json::{ValueEnd, space};
+use crate::object::{Packer, Types, position};
 use crate::{Error, Object, ResourceVersion, Result};
 
 /// What an event has around its object.
@@ -149,10 +151,7 @@ impl WatchReader {
         {
             return Ok(part);
         }
-        // Servers write nothing else. These bytes are not those that were sent.
-        let valid = std::str::from_utf8(line).is_ok();
-        let envelope = if valid { envelope(line) } else { Err("not UTF-8") };
-        let envelope = envelope
+        let envelope = envelope(line)
             .map_err(|what| self.protocol(&format!("the event at byte {}: {what}", self.read)))?;
         self.read_part(envelope)
     }
@@ -174,7 +173,7 @@ impl WatchReader {
         };
         check_object(&peek::types(object), &self.call)?;
         let packed = self.packer.pack(object, self.types.as_ref());
-        let packed = packed.map_err(|error| (error, Packer::unreadable_version(object)));
+        let packed = packed.map_err(|error| peek::identified(error, object));
         Ok(WatchPart::Change(change, packed))
     }
 
@@ -232,30 +231,28 @@ fn usual_envelope(line: &[u8]) -> Option<Envelope<'_>> {
 }
 
 /// The type and the object of an event, in any order; the object is found, not looked into.
-fn envelope(line: &[u8]) -> Result<Envelope<'_>, &'static str> {
-    let mut members = Children::of_object(line, 0).ok_or("not a JSON object")?;
-    let (mut event_type, mut object, mut kind) = (None, None, false);
-    for member in &mut members {
-        let member = member.map_err(|_| "not JSON")?;
-        let (key, value) = (&line[member.key], &line[member.value]);
-        let twice = if is_key(key, "type") {
-            event_type.replace(peek::string(value).ok_or("its type is no text")?).is_some()
-        } else if is_key(key, "object") {
-            object.replace(value).is_some()
-        } else {
-            kind |= is_key(key, "kind");
-            false
-        };
-        if twice {
-            return Err("it has a member twice");
-        }
+fn envelope(line: &[u8]) -> Result<Envelope<'_>, String> {
+    #[derive(Deserialize)]
+    struct Members<'a> {
+        #[serde(borrow, rename = "type")]
+        event_type: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        object: Option<&'a RawValue>,
+        kind: Option<IgnoredAny>,
     }
-    let end = members.end().map_err(|_| "not JSON")?;
-    at_end(line, end).map_err(|_| "more than one on a line")?;
-    match (event_type, object) {
-        (Some(event_type), Some(object)) => Ok(Envelope { event_type, object }),
-        (None, None) if kind => Err("an object and not an event"),
-        _ => Err("it has no type or no object"),
+    // Servers write nothing else. These bytes are not those that were sent.
+    let text = std::str::from_utf8(line).map_err(|_| "not UTF-8")?;
+    // An array would do for serde.
+    if line.get(space(line, 0)) != Some(&b'{') {
+        return Err("not a JSON object".to_owned());
+    }
+    let members: Members<'_> = serde_json::from_str(text).map_err(|error| position(&error))?;
+    match (members.event_type, members.object) {
+        (Some(event_type), Some(object)) => {
+            Ok(Envelope { event_type, object: object.get().as_bytes() })
+        }
+        (None, None) if members.kind.is_some() => Err("an object and not an event".to_owned()),
+        _ => Err("it has no type or no object".to_owned()),
     }
 }
 

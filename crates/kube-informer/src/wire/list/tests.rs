@@ -254,6 +254,21 @@ fn i19_what_is_over_the_limit_is_refused_while_it_arrives() {
 }
 
 #[test]
+fn i19_an_item_without_end_is_refused_at_the_limit() {
+    // Fault 30.
+    let piece = vec![b'x'; 1 << 20];
+    let mut reader = reader(call());
+    reader.push(br#"{"items":[""#);
+    for pushed in 0.. {
+        if let Some(part) = reader.next() {
+            assert_eq!((pushed, part.is_err()), (OBJECT_BYTES_MAX >> 20, true));
+            break;
+        }
+        reader.push(&piece);
+    }
+}
+
+#[test]
 fn i19_items_that_were_taken_are_not_kept() {
     let items: Vec<_> = (0..1000).map(|n| pod(&format!("pod-{n}"), n)).collect();
     let text = list(&Value::from(items)).to_string();

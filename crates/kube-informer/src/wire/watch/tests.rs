@@ -21,7 +21,8 @@ fn shown(part: Result<WatchPart>) -> Result<String, Error> {
         }
         WatchPart::Change(change, Err((error, version))) => {
             assert!(error.is_unreadable());
-            format!("{change:?} unreadable@{version}")
+            let key = error.key().map(ToString::to_string).unwrap_or_default();
+            format!("{change:?} unreadable {key}@{version}")
         }
         WatchPart::Bookmark { resource_version, initial_events_end: false } => {
             format!("Bookmark@{resource_version}")
@@ -113,11 +114,11 @@ fn the_usual_form_is_no_other_than_the_rest() {
         assert_eq!(events(line(object, more)), ["Added a@1"], "{more}");
     }
     for (more, said) in [
-        ("}}", "more than one"),
-        ("} {}", "more than one"),
-        (r#","object":{}}"#, "twice"),
-        (r#"{}}"#, "not JSON"),
-        (r#"]}"#, "not JSON"),
+        ("}}", "not JSON at line 1, column"),
+        ("} {}", "not JSON"),
+        (r#","object":{}}"#, "not of the expected type at line 1, column"),
+        (r"{}}", "not JSON"),
+        (r"]}", "not JSON"),
     ] {
         let error = error(line(object, more));
         assert!(error.to_string().contains(said), "{more}: {error}");
@@ -160,7 +161,7 @@ fn r47_an_error_event_is_its_status() {
     assert!(matches!(error.cause(), Cause::Api { in_stream: true, .. }));
     assert!(error.to_string().starts_with("cannot watch pods cluster-wide any longer (410)"));
     assert!(error.to_string().contains("too old resource version: 1 (9)"), "{error}");
-    for object in ["{}", "null", r#"{"kind":"Pod"}"#] {
+    for object in ["{}", "7", r#"{"kind":"Pod"}"#] {
         let line = format!(r#"{{"type":"ERROR","object":{object}}}"#);
         assert!(self::error(line).to_string().contains("without a Status"));
     }
@@ -172,14 +173,14 @@ fn an_object_that_cannot_be_kept_is_a_value_and_the_watch_goes_on() {
         event("ADDED", "a", 1),
         r#"{"type":"DELETED","object":{"metadata":{"resourceVersion":"2"}}}"#.into(),
         r#"{"type":"ADDED","object":{"metadata":7}}"#.into(),
-        r#"{"type":"MODIFIED","object":null}"#.into(),
+        r#"{"type":"MODIFIED","object":[]}"#.into(),
         event("ADDED", "b", 3),
     ];
     let expected = [
         "Added a@1",
-        "Deleted unreadable@2",
-        "Added unreadable@",
-        "Modified unreadable@",
+        "Deleted unreadable @2",
+        "Added unreadable @",
+        "Modified unreadable @",
         "Added b@3",
     ];
     assert_eq!(events(text.join("\n")), expected);
@@ -231,11 +232,12 @@ fn what_is_no_event_is_an_error() {
         ("{}", "no type or no object"),
         (r#"{"type":"ADDED"}"#, "no type or no object"),
         (r#"{"object":{}}"#, "no type or no object"),
-        (r#"{"type":7,"object":{}}"#, "its type is no text"),
-        (r#"{"type":"ADDED","type":"ADDED","object":{}}"#, "twice"),
-        (r#"{"type":"ADDED","object":{},"object":{}}"#, "twice"),
+        (r#"{"type":7,"object":{}}"#, "not of the expected type"),
+        (r#"{"type":"ADDED","object":null}"#, "no type or no object"),
+        (r#"{"type":"ADDED","type":"ADDED","object":{}}"#, "not of the expected type"),
+        (r#"{"type":"ADDED","object":{},"object":{}}"#, "not of the expected type"),
         (r#"{"type":"ADDED","object":{"a":tru}}"#, "not JSON"),
-        (r#"{"type":"ADDED","object":{}} {}"#, "more than one on a line"),
+        (r#"{"type":"ADDED","object":{}} {}"#, "not JSON"),
         (r#"{"type":"PATCHED","object":{}}"#, "unknown type \"PATCHED\""),
         (r#"{"type":"added","object":{}}"#, "unknown type \"added\""),
         (r#"{"kind":"Status","apiVersion":"v1","code":500}"#, "an object and not an event"),
@@ -256,12 +258,13 @@ fn what_is_no_event_is_an_error() {
 }
 
 #[test]
-fn depth_is_no_danger() {
+fn i8_an_object_that_is_too_deep_is_one_bad_object() {
+    // Fault 28.
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let line = format!(r#"{{"type":"ADDED","object":{{"metadata":{{"name":"a","x":{deep}}}}}}}"#);
-    // Whether it is refused as JSON or as an object: nothing overflows.
-    let (events, error) = read(line);
-    assert!(error.is_some() || events.len() == 1);
+    let metadata = format!(r#"{{"managedFields":{deep},"name":"b","resourceVersion":"2"}}"#);
+    let bad = format!(r#"{{"type":"DELETED","object":{{"metadata":{metadata}}}}}"#);
+    let text = [event("ADDED", "a", 1), bad, event("ADDED", "c", 3)].join("\n");
+    assert_eq!(events(text), ["Added a@1", "Deleted unreadable b@2", "Added c@3"]);
 }
 
 #[test]
@@ -286,6 +289,20 @@ fn i19_a_line_over_the_limit_is_refused_while_it_arrives() {
     reader.line_bytes_max = 100;
     reader.push(Bytes::from(event("ADDED", &"a".repeat(100), 1) + "\n"));
     assert!(reader.next().unwrap().is_err());
+}
+
+#[test]
+fn i19_a_line_without_end_is_refused_at_the_limit() {
+    // Fault 30.
+    static PIECE: [u8; 1 << 20] = [b'x'; 1 << 20];
+    let mut reader = reader(target());
+    for pushed in 0.. {
+        reader.push(Bytes::from_static(&PIECE));
+        if let Some(part) = reader.next() {
+            assert_eq!((pushed, part.is_err()), (OBJECT_BYTES_MAX >> 20, true));
+            break;
+        }
+    }
 }
 
 #[test]
