@@ -76,6 +76,8 @@ pub struct InformerStatus {
     pub failed: usize,
     /// Bytes that the objects take, about.
     pub bytes: usize,
+    /// How often functions of indexes have panicked.
+    pub index_panics: u64,
     /// The version that the cache is at.
     pub resource_version: ResourceVersion,
     /// The last error, also when it has been overcome.

@@ -12,7 +12,9 @@ fn object(name: &str, version: u32) -> Object {
 
 fn known(names: &[(&str, u32)]) -> Lister {
     let mut store = Indexer::new();
-    names.iter().for_each(|(name, version)| store.put(object(name, *version)));
+    for (name, version) in names {
+        store.put(object(name, *version));
+    }
     store.lister()
 }
 

@@ -156,6 +156,10 @@ impl<K: 'static> InformerBuilder<K> {
     /// The informer: the one that the factory has for exactly this, or a new one.
     pub fn build(mut self) -> SharedInformer<K> {
         self.options.settle();
+        if let Err(error) = self.options.identity.transform.check() {
+            // There is nobody to give it to; every object will be reported with it.
+            tracing::error!("no object can be kept, the transform is wrong: {error}");
+        }
         let resync = self.options.resync;
         let informer = match (self.shared, self.source) {
             (Some(shared), _) => shared.informer(&self.options),

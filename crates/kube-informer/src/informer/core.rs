@@ -231,6 +231,7 @@ impl Watched for Core {
             objects: self.store.len(),
             failed: self.failures.len(),
             bytes: self.store.memory(),
+            index_panics: self.store.index_panics(),
             resource_version: self.store.resource_version(),
             last_error: self.observed.last_error(),
         }

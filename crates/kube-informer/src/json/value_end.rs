@@ -38,11 +38,6 @@ enum Inside {
 }
 
 impl ValueEnd {
-    /// For a value that is expected at `at` of the buffer.
-    pub(crate) fn starting_at(at: usize) -> Self {
-        Self { at, ..Self::default() }
-    }
-
     /// One past the value's end, or `None` while that has not come. The buffer must be the one of
     /// the last time with more at its end. White space before the value belongs to it.
     ///

@@ -95,7 +95,6 @@ impl KubeListWatch {
     }
 
     /// How objects are made of what the server sends.
-    #[allow(dead_code)]
     pub(crate) fn packer(mut self, packer: Arc<Packer>) -> Self {
         self.packer = packer;
         self

@@ -11,13 +11,11 @@ use crate::object::Packer;
 use crate::{Error, Object, Result};
 
 /// Packs every object of another source again.
-#[allow(dead_code)]
 pub(crate) struct Repacked {
     source: Arc<dyn ListWatch>,
     packer: Arc<Packer>,
 }
 
-#[allow(dead_code)]
 impl Repacked {
     pub(crate) fn new(source: Arc<dyn ListWatch>, packer: Arc<Packer>) -> Self {
         Self { source, packer }

@@ -129,6 +129,7 @@ impl Watched for Core {
             objects: self.store.lock().len(),
             failed: 0,
             bytes: 0,
+            index_panics: 0,
             resource_version: ResourceVersion::default(),
             last_error: None,
         }

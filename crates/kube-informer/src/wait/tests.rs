@@ -36,6 +36,7 @@ impl Watched for Fake {
             objects: 0,
             failed: 0,
             bytes: 0,
+            index_panics: 0,
             resource_version: ResourceVersion::default(),
             last_error: self.last_error.clone(),
         }
