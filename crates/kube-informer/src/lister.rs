@@ -33,7 +33,7 @@ impl<K> Lister<K> {
 
     /// All objects that a label selector matches.
     pub fn select(&self, selector: &Selector) -> List<K> {
-        List::new(select(selector, || self.store.snapshot()))
+        List::new(select(&self.store, selector, || self.store.snapshot()))
     }
 
     /// One namespace of it; `""` is all of them.
@@ -119,7 +119,7 @@ impl<K> NamespaceLister<K> {
 
     /// All objects that a label selector matches.
     pub fn select(&self, selector: &Selector) -> List<K> {
-        List::new(select(selector, || self.read()))
+        List::new(select(&self.lister.store, selector, || self.read()))
     }
 
     /// All keys.
@@ -161,12 +161,14 @@ impl<K> fmt::Debug for NamespaceLister<K> {
     }
 }
 
-/// What a selector matches of what is read. The labels are looked at when the lock is back.
-fn select(selector: &Selector, read: impl FnOnce() -> Snapshot) -> Snapshot {
-    let (mut objects, version) = read();
+/// What a selector matches of what is read. Labels are looked at without the lock, and only if it
+/// depends on them.
+fn select(store: &Store, selector: &Selector, read: impl FnOnce() -> Snapshot) -> Snapshot {
     if selector.is_nothing() {
-        objects.clear();
-    } else if !selector.is_everything() {
+        return (Vec::new(), store.resource_version());
+    }
+    let (mut objects, version) = read();
+    if !selector.is_everything() {
         objects.retain(|object| selector.matches(object.labels()));
     }
     (objects, version)

@@ -165,6 +165,11 @@ impl Store {
         self.state.write().register(name, source)
     }
 
+    #[cfg(test)]
+    pub(super) fn is_locked(&self) -> bool {
+        self.state.is_locked()
+    }
+
     /// The objects that have a value in the index at this position.
     pub(super) fn indexed(&self, id: usize, value: &str) -> Snapshot {
         let state = self.state.read();

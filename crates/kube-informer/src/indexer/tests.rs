@@ -5,6 +5,7 @@ mod model;
 mod races;
 mod rules;
 mod stress;
+mod users;
 
 use std::sync::Arc;
 

@@ -38,6 +38,17 @@ fn l1_a_selector_is_evaluated_on_the_labels() {
     assert_eq!(lister.select(&Selector::everything()).len(), 4);
     assert_eq!(lister.namespace("shop").select(&Selector::everything()).len(), 2);
     assert!(lister.select(&Selector::label("app", "other")).is_empty());
+    let nothing = lister.select(&Selector::nothing());
+    assert_eq!((nothing.len(), nothing.resource_version().as_str()), (0, "4"));
+    let set = "app in (web, node), app != node".parse().unwrap();
+    assert_eq!(names(&lister.select(&set)), ["shop/web", "lab/web"]);
+}
+
+#[test]
+fn l1_the_selector_of_nothing_reads_nothing() {
+    let lister = filled();
+    let nothing = select(&lister.store, &Selector::nothing(), || panic!("read"));
+    assert!(nothing.0.is_empty() && nothing.1 == "4");
 }
 
 #[test]

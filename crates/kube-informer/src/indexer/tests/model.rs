@@ -313,7 +313,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn i2_i5_i7_i15_i16_the_store_is_what_a_plain_map_would_be(steps in vec(step(), 1..30)) {

@@ -114,21 +114,3 @@ fn an_index_that_somebody_else_is_filling_is_given_out_when_it_is_whole() {
     assert_eq!(index.keys("x").len(), 1);
     assert_eq!(store.by_index("label:tags", "x").unwrap().0.len(), 1);
 }
-
-#[test]
-fn functions_of_indexes_may_use_the_store_that_they_are_of() {
-    let store = Store::new();
-    put(&store, "a@1");
-    let inner = Arc::downgrade(&store);
-    let index: Index = Index::function(&store, None, "nosy", move |object| {
-        let store = inner.upgrade()?;
-        let labels: Index = Index::label(&store, None, "app");
-        let there = store.get(object.key().into()).is_some();
-        Some(format!("{there} {} {}", store.len(), labels.values().len()))
-    });
-    put(&store, "b@2");
-    store.replace(vec![object("c@3"), object("b@2")], &[], "3".into());
-    assert_eq!(index.values().join(", "), "false 1 0, false 2 0");
-    drop(index);
-    assert_eq!(Arc::strong_count(&store), 1);
-}
