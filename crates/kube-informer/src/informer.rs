@@ -87,7 +87,7 @@ impl<K: 'static> SharedInformer<K> {
     /// An index by any function that gives an `Option`, an array or a `Vec` of values, owned ones.
     ///
     /// The handle is the index: a name that is taken is no conflict, it only hides the newer one
-    /// from lookups by name. The function may read caches, but must not add or remove handlers.
+    /// from lookups by name.
     pub fn index_by<V>(
         &self,
         name: &str,

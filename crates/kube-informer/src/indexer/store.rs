@@ -10,13 +10,28 @@ use parking_lot::RwLock;
 
 use super::change::{Accept, Applied, Change, Difference};
 use super::definition::{Definition, Prepared, Source};
-use super::plan::last_of_each_key;
+use super::plan::{Incoming, Plan, last_of_each_key};
 use super::state::{Snapshot, State};
 use crate::error::Cause;
 use crate::{Deleted, Error, FinalState, KeyRef, Object, ObjectKey, ResourceVersion, Result};
 
 /// The name of the index that every store has.
 const NAMESPACE_INDEX: &str = "namespace";
+
+/// Changes, and what the indexes say of them.
+pub(crate) struct PreparedChanges {
+    changes: Vec<Change>,
+    values: Vec<Prepared>,
+    /// How many indexes were asked.
+    indexes: usize,
+}
+
+/// A list, and what it takes to make it the content.
+pub(crate) struct PreparedList {
+    incoming: Vec<Incoming>,
+    keep: Vec<ObjectKey>,
+    plan: Plan,
+}
 
 /// The objects of one informer and their indexes. No type parameter: compiled once.
 ///
@@ -32,70 +47,130 @@ impl Store {
         Arc::default()
     }
 
-    /// Writes all of it at once, in order. One answer for each change.
-    pub(crate) fn apply(&self, changes: Vec<Change>) -> Vec<Applied> {
-        self.write(changes, Accept::Newer)
+    /// Asks the indexes about what is to be written: functions of users, so that nobody may hold a
+    /// lock here.
+    pub(crate) fn prepare(&self, changes: Vec<Change>) -> PreparedChanges {
+        let values = changes.iter().map(|_| Prepared::default()).collect();
+        self.prepare_again(PreparedChanges { changes, values, indexes: 0 })
     }
 
-    /// Puts an object in whatever was there, also a newer state of it.
-    pub(super) fn put(&self, object: Object) {
-        drop(self.write(vec![Change::Put(object)], Accept::Any));
-    }
-
-    /// Takes an object out. The version stays: nobody has said at which one it went.
-    pub(super) fn remove(&self, key: KeyRef<'_>) -> Option<Object> {
-        let deleted = Deleted { object: self.get(key)?, final_state: FinalState::Unknown };
-        match self.write(vec![Change::Delete(deleted)], Accept::Any).pop()? {
-            Applied::Deleted(deleted) => Some(deleted.object),
-            _ => None,
+    /// An index that came while the others were asked must be asked too.
+    pub(crate) fn prepare_again(&self, mut prepared: PreparedChanges) -> PreparedChanges {
+        let definitions = self.state.read().definitions();
+        for (change, values) in prepared.changes.iter().zip(&mut prepared.values) {
+            if let Change::Put(object) = change {
+                values.extend(object, &definitions);
+            }
         }
+        prepared.indexes = definitions.len();
+        prepared
     }
 
-    fn write(&self, changes: Vec<Change>, accept: Accept) -> Vec<Applied> {
-        let mut values: Vec<Prepared> = changes.iter().map(|_| Prepared::default()).collect();
-        let mut state = loop {
-            let definitions = self.state.read().definitions();
-            for (change, values) in changes.iter().zip(&mut values) {
-                if let Change::Put(object) = change {
-                    values.extend(object, &definitions);
-                }
-            }
-            let state = self.state.write();
-            // An index that came while the others were asked must be asked too.
-            if state.indexes.len() == definitions.len() {
-                break state;
-            }
-        };
+    /// Writes all of it at once, in order. One answer for each change; or everything back, if it
+    /// has to be prepared again.
+    pub(crate) fn commit(
+        &self,
+        prepared: PreparedChanges,
+    ) -> Result<Vec<Applied>, PreparedChanges> {
+        self.write(prepared, Accept::Newer)
+    }
+
+    fn write(
+        &self,
+        prepared: PreparedChanges,
+        accept: Accept,
+    ) -> Result<Vec<Applied>, PreparedChanges> {
+        let mut state = self.state.write();
+        if state.indexes.len() != prepared.indexes {
+            return Err(prepared);
+        }
+        let PreparedChanges { changes, values, .. } = prepared;
         let apply = |(change, values)| state.apply(change, values, accept);
         let (applied, let_go): (Vec<_>, Vec<_>) =
             changes.into_iter().zip(values).map(apply).unzip();
         drop(state);
         drop(let_go);
-        applied
+        Ok(applied)
     }
 
-    /// Makes the content that of a list, at once. Objects with the keys in `keep` are in the list
-    /// but could not be read: they stay as they are. Of several with one key the last one counts.
-    pub(crate) fn replace(
+    /// All of that in one, where no lock is held.
+    pub(crate) fn apply(&self, changes: Vec<Change>) -> Vec<Applied> {
+        self.apply_as(changes, Accept::Newer)
+    }
+
+    fn apply_as(&self, changes: Vec<Change>, accept: Accept) -> Vec<Applied> {
+        let mut prepared = self.prepare(changes);
+        loop {
+            match self.write(prepared, accept) {
+                Ok(applied) => return applied,
+                Err(again) => prepared = self.prepare_again(again),
+            }
+        }
+    }
+
+    /// Puts an object in whatever was there, also a newer state of it.
+    pub(super) fn put(&self, object: Object) {
+        drop(self.apply_as(vec![Change::Put(object)], Accept::Any));
+    }
+
+    /// Takes an object out. The version stays: nobody has said at which one it went.
+    pub(super) fn remove(&self, key: KeyRef<'_>) -> Option<Object> {
+        let deleted = Deleted { object: self.get(key)?, final_state: FinalState::Unknown };
+        match self.apply_as(vec![Change::Delete(deleted)], Accept::Any).pop()? {
+            Applied::Deleted(deleted) => Some(deleted.object),
+            _ => None,
+        }
+    }
+
+    /// Finds out what it takes to make the content that of a list; the same about functions and
+    /// locks. Objects with the keys in `keep` are in the list but could not be read: they stay as
+    /// they are. Of several with one key the last one counts.
+    pub(crate) fn prepare_list(&self, objects: Vec<Object>, keep: Vec<ObjectKey>) -> PreparedList {
+        self.plan(last_of_each_key(objects), keep)
+    }
+
+    /// The content, or the indexes, have changed meanwhile.
+    pub(crate) fn prepare_list_again(&self, prepared: PreparedList) -> PreparedList {
+        self.plan(prepared.incoming, prepared.keep)
+    }
+
+    fn plan(&self, mut incoming: Vec<Incoming>, keep: Vec<ObjectKey>) -> PreparedList {
+        let plan = self.state.read().plan(&incoming, &keep);
+        plan.prepare(&mut incoming);
+        PreparedList { incoming, keep, plan }
+    }
+
+    /// Makes the content that of a list, at once; or gives it back, if it has to be prepared again.
+    pub(crate) fn commit_list(
+        &self,
+        prepared: PreparedList,
+        version: ResourceVersion,
+    ) -> Result<Difference, PreparedList> {
+        let mut state = self.state.write();
+        if !state.holds(&prepared.plan) {
+            return Err(prepared);
+        }
+        let (mut difference, let_go) = state.replace(prepared.incoming, prepared.plan, version);
+        drop(state);
+        drop(let_go);
+        difference.deleted.sort_unstable_by(|one, other| one.key().cmp(other.key()));
+        Ok(difference)
+    }
+
+    /// All of that in one, where no lock is held.
+    pub(super) fn replace(
         &self,
         objects: Vec<Object>,
         keep: &[ObjectKey],
         version: ResourceVersion,
     ) -> Difference {
-        let mut incoming = last_of_each_key(objects);
-        let (mut state, plan) = loop {
-            let plan = self.state.read().plan(&incoming, keep);
-            plan.prepare(&mut incoming);
-            let state = self.state.write();
-            if state.holds(&plan) {
-                break (state, plan);
+        let mut prepared = self.prepare_list(objects, keep.to_vec());
+        loop {
+            match self.commit_list(prepared, version.clone()) {
+                Ok(difference) => return difference,
+                Err(again) => prepared = self.prepare_list_again(again),
             }
-        };
-        let (mut difference, let_go) = state.replace(incoming, plan, version);
-        drop(state);
-        drop(let_go);
-        difference.deleted.sort_unstable_by(|one, other| one.key().cmp(other.key()));
-        difference
+        }
     }
 
     pub(crate) fn set_synced(&self) {

@@ -41,13 +41,23 @@ impl Core {
         self.version_changed();
     }
 
+    /// What the indexes say is found out before the lock is taken that handlers join under: they are
+    /// users' code.
     fn apply_changes(&self, changes: Vec<Change>) {
         if changes.is_empty() {
             return;
         }
-        self.processor.distribute(|| {
-            self.store.apply(changes).into_iter().filter_map(notification).collect()
-        });
+        let mut waiting = Some(self.store.prepare(changes));
+        while let Some(prepared) = waiting.take() {
+            self.processor.distribute(|| match self.store.commit(prepared) {
+                Ok(applied) => applied.into_iter().filter_map(notification).collect(),
+                Err(again) => {
+                    waiting = Some(again);
+                    Vec::new()
+                }
+            });
+            waiting = waiting.map(|again| self.store.prepare_again(again));
+        }
     }
 
     /// An event about an object that could not be kept: what is gone is gone all the same.
@@ -64,14 +74,25 @@ impl Core {
     }
 
     fn replace(&self, objects: Vec<Object>, unreadable: Vec<Error>, version: ResourceVersion) {
-        let keep: Vec<_> = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
+        let keep = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
         self.failures.replace(unreadable);
-        self.processor.distribute(|| {
-            let first = !self.store.has_synced();
-            let difference = self.store.replace(objects, &keep, version);
-            self.store.set_synced();
-            if first { initial(difference) } else { relisted(difference) }
-        });
+        let mut waiting = Some(self.store.prepare_list(objects, keep));
+        while let Some(prepared) = waiting.take() {
+            self.processor.distribute(|| {
+                let first = !self.store.has_synced();
+                match self.store.commit_list(prepared, version.clone()) {
+                    Ok(difference) => {
+                        self.store.set_synced();
+                        if first { initial(difference) } else { relisted(difference) }
+                    }
+                    Err(again) => {
+                        waiting = Some(again);
+                        Vec::new()
+                    }
+                }
+            });
+            waiting = waiting.map(|again| self.store.prepare_list_again(again));
+        }
         self.synced();
     }
 }
