@@ -135,7 +135,7 @@ impl<K: 'static> ReflectorStore for Indexer<K> {
         version: ResourceVersion,
     ) -> Result<()> {
         let keep: Vec<_> = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
-        self.store.replace(objects, &keep, version);
+        self.store.replace(objects, &keep, &version);
         self.store.set_synced();
         Ok(())
     }

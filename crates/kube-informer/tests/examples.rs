@@ -99,3 +99,18 @@ fn stream_knows_the_addresses_once_it_is_synced() {
 fn nodes_alerts_for_those_that_are_not_ready() {
     assert_eq!(run("nodes"), ["POST /api/v2/alerts ill firing: true"]);
 }
+
+#[test]
+fn errors_are_in_plain_words_with_what_is_done_about_them() {
+    let lines = run("errors");
+    let has =
+        |parts: &[&str]| lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
+    assert!(has(&["nobody listens", "attempt 2", "watching on in"]), "{lines:#?}");
+    assert!(has(&["(410)", "while watching", "listing again in"]), "{lines:#?}");
+    assert!(
+        has(&["(403)", r#"grant the verb "watch" on the resource "configmaps""#]),
+        "{lines:#?}"
+    );
+    assert!(has(&["default/doomed is gone, final state Unknown"]), "{lines:#?}");
+    assert!(has(&["2 objects, live: true"]), "{lines:#?}");
+}

@@ -47,6 +47,11 @@ impl Cluster {
         self.client.clone()
     }
 
+    /// The embedded server, where that is what this runs on.
+    pub(crate) fn server(&self) -> Option<&ApiServer> {
+        self.server.as_ref()
+    }
+
     /// Puts objects on the embedded server; a real cluster has its own.
     pub(crate) fn given(&self, objects: impl IntoIterator<Item = Value>) -> anyhow::Result<()> {
         for object in objects {

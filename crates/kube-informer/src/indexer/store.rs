@@ -144,13 +144,14 @@ impl Store {
     pub(crate) fn commit_list(
         &self,
         prepared: PreparedList,
-        version: ResourceVersion,
-    ) -> Result<Difference, PreparedList> {
+        version: &ResourceVersion,
+    ) -> Result<Difference, Box<PreparedList>> {
         let mut state = self.state.write();
         if !state.holds(&prepared.plan) {
-            return Err(prepared);
+            return Err(Box::new(prepared));
         }
-        let (mut difference, let_go) = state.replace(prepared.incoming, prepared.plan, version);
+        let (mut difference, let_go) =
+            state.replace(prepared.incoming, prepared.plan, version.clone());
         drop(state);
         drop(let_go);
         difference.deleted.sort_unstable_by(|one, other| one.key().cmp(other.key()));
@@ -162,13 +163,13 @@ impl Store {
         &self,
         objects: Vec<Object>,
         keep: &[ObjectKey],
-        version: ResourceVersion,
+        version: &ResourceVersion,
     ) -> Difference {
         let mut prepared = self.prepare_list(objects, keep.to_vec());
         loop {
-            match self.commit_list(prepared, version.clone()) {
+            match self.commit_list(prepared, version) {
                 Ok(difference) => return difference,
-                Err(again) => prepared = self.prepare_list_again(again),
+                Err(again) => prepared = self.prepare_list_again(*again),
             }
         }
     }

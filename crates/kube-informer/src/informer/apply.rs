@@ -16,7 +16,7 @@ impl Core {
             match delta {
                 Delta::ReplacedAll { objects, unreadable, version } => {
                     self.apply_changes(std::mem::take(&mut changes));
-                    self.replace(objects, unreadable, version);
+                    self.replace(objects, unreadable, &version);
                 }
                 Delta::Added(object)
                 | Delta::Updated(object)
@@ -73,20 +73,20 @@ impl Core {
         gone.into_iter().chain([Change::Bookmark(version)]).collect()
     }
 
-    fn replace(&self, objects: Vec<Object>, unreadable: Vec<Error>, version: ResourceVersion) {
+    fn replace(&self, objects: Vec<Object>, unreadable: Vec<Error>, version: &ResourceVersion) {
         let keep = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
         self.failures.replace(unreadable);
         let mut waiting = Some(self.store.prepare_list(objects, keep));
         while let Some(prepared) = waiting.take() {
             self.processor.distribute(|| {
                 let first = !self.store.has_synced();
-                match self.store.commit_list(prepared, version.clone()) {
+                match self.store.commit_list(prepared, version) {
                     Ok(difference) => {
                         self.store.set_synced();
                         if first { initial(difference) } else { relisted(difference) }
                     }
                     Err(again) => {
-                        waiting = Some(again);
+                        waiting = Some(*again);
                         Vec::new()
                     }
                 }

@@ -22,7 +22,8 @@ pub(super) struct Driver<'a> {
     machine: Machine,
     gather: Gather,
     began: Instant,
-    state: State,
+    /// What errors are reported with: what it tries, not that it waited before.
+    doing: State,
 }
 
 impl<'a> Driver<'a> {
@@ -39,7 +40,7 @@ impl<'a> Driver<'a> {
             machine: Machine::new(list_watch.streams_lists(), options.page_objects, seed),
             gather: Gather::default(),
             began: Instant::now(),
-            state: State::Idle,
+            doing: State::Idle,
         }
     }
 
@@ -66,9 +67,10 @@ impl<'a> Driver<'a> {
 
     /// One page.
     async fn list(&mut self, options: ListOptions) -> Result<()> {
+        self.doing = State::Listing;
         if options.continue_token.is_none() {
             self.gather = Gather::default();
-            self.enter(State::Listing);
+            self.enter(&State::Listing);
         }
         let mut items = self.list_watch.list(options).await?;
         while let Some(item) = items.next().await {
@@ -102,14 +104,16 @@ impl<'a> Driver<'a> {
     /// A watch, or a streaming list that becomes one, until it ends.
     async fn watch(&mut self, options: WatchOptions) -> Result<()> {
         let initial = options.send_initial_events;
+        self.doing = State::Watching;
         if initial {
             self.gather = Gather::default();
-            self.enter(State::Streaming);
+            self.doing = State::Streaming;
+            self.enter(&State::Streaming);
         }
         let mut items = self.list_watch.watch(options).await?;
         self.machine.opened(self.now());
         if !initial {
-            self.enter(State::Watching);
+            self.enter(&State::Watching);
             self.observers.heard(None);
         }
         let mut alarm = Box::pin(sleep_until(Instant::now()));
@@ -171,7 +175,8 @@ impl<'a> Driver<'a> {
             Effect::Replace(version) => {
                 self.store_ready().await;
                 self.replace(version);
-                self.enter(State::Watching);
+                self.doing = State::Watching;
+                self.enter(&State::Watching);
             }
             Effect::Ignore => self.observers.heard(None),
             Effect::Fail(error) => return Err(error),
@@ -239,18 +244,17 @@ impl<'a> Driver<'a> {
         self.gather = Gather::default();
         self.report(error.clone(), next, attempt);
         if let Request::Wait { until } = self.machine.request() {
-            self.enter(State::BackingOff { until: self.began + until, why: error });
+            self.enter(&State::BackingOff { until: self.began + until, why: error });
         }
     }
 
     fn report(&mut self, error: Error, next: Next, attempt: u32) {
-        let (informer, during) = (self.observers.name().clone(), self.state.clone());
+        let (informer, during) = (self.observers.name().clone(), self.doing.clone());
         self.observers.error(&ErrorReport { informer, error, during, next, attempt });
     }
 
-    fn enter(&mut self, state: State) {
+    fn enter(&self, state: &State) {
         self.observers.patience(self.machine.silence_max());
-        self.observers.state(&state);
-        self.state = state;
+        self.observers.state(state);
     }
 }

@@ -199,7 +199,7 @@ fn advice(error: &Error, call: &Call) -> String {
             if target.namespace.is_some() { ", do its objects have namespaces" } else { "" }
         )
     } else if error.is_expired() {
-        "the server no longer has the version that was asked for: list again".to_owned()
+        "the server no longer has the version that was asked for".to_owned()
     } else if error.is_too_many_requests() {
         "the server is too busy".to_owned()
     } else if error.is_version_too_large() {

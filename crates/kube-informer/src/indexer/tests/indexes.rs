@@ -46,7 +46,7 @@ fn s8_s12_values_are_sorted_and_only_those_that_somebody_has() {
     assert_eq!(values(&index), "a b c d");
     store.apply(vec![deleted(object("a@4")), deleted(object("c@5"))]);
     assert_eq!(values(&index), "a c");
-    store.replace(vec![tagged("z@6", "e")], &[], "6".into());
+    store.replace(vec![tagged("z@6", "e")], &[], &"6".into());
     assert_eq!(values(&index), "e");
 }
 
@@ -160,7 +160,7 @@ fn i15_a_function_that_changes_its_mind_leaves_nothing_behind() {
         let listed: usize = index.values().iter().map(|value| index.get(value).len()).sum();
         assert!(index.values().iter().all(|value| !index.get(value).is_empty()) && listed <= 21);
     }
-    store.replace(vec![], &[], "50".into());
+    store.replace(vec![], &[], &"50".into());
     assert!(index.values().is_empty());
 }
 
@@ -221,8 +221,8 @@ fn relisted_objects_that_are_the_same_are_not_asked_for_their_values_again() {
         [object.name().to_owned()]
     });
     let list = || ["a@1", "b@2", "c@3"].map(object);
-    store.replace(list().into(), &[], "3".into());
-    store.replace(list().into(), &[], "4".into());
+    store.replace(list().into(), &[], &"3".into());
+    store.replace(list().into(), &[], &"4".into());
     assert_eq!(calls.load(Ordering::Relaxed), 3);
     assert_eq!(values(&index), "a b c");
 }

@@ -257,7 +257,7 @@ impl World {
         let objects: Vec<Object> = objects.iter().map(Given::object).collect();
         let keep: Vec<ObjectKey> = keep.iter().map(|key| key.parse().unwrap()).collect();
         let expected = self.model.replace(&objects, &keep, version);
-        let difference = self.store.replace(objects, &keep, version.into());
+        let difference = self.store.replace(objects, &keep, &version.into());
         let updated = difference.updated.iter();
         let updated: Vec<_> =
             updated.map(|(old, new)| format!("{}>{}", text(old), text(new))).collect();

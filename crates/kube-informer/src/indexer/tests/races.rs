@@ -65,7 +65,7 @@ fn i15_an_index_that_comes_while_a_replace_asks_the_others_misses_nothing() {
     thread::scope(|scope| {
         let gate = gate;
         let list = vec![tagged("b@2", "new"), tagged("same@1", "same")];
-        let replace = scope.spawn(|| store.replace(list, &[], "2".into()));
+        let replace = scope.spawn(|| store.replace(list, &[], &"2".into()));
         gate.arrived.recv().unwrap();
         let index = by_tags(&store);
         assert_eq!(index.values().join(" "), "old same");

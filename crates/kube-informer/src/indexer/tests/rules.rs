@@ -96,7 +96,7 @@ fn objects_without_a_version_are_never_taken_for_the_same_state() {
     store.apply(vec![Change::Bookmark("3".into())]);
     assert_eq!(put(&store, "a@"), "+a@");
     assert_eq!(put(&store, "a@"), "a@>a@");
-    let difference = store.replace(vec![object("a@")], &[], "4".into());
+    let difference = store.replace(vec![object("a@")], &[], &"4".into());
     assert_eq!((difference.updated.len(), difference.unchanged.len()), (1, 0));
 }
 
@@ -122,10 +122,10 @@ fn s16_s17_s18_the_version_goes_on_and_never_back_within_a_history() {
 fn s18_i21_replace_sets_the_version_whatever_it_was() {
     let store = Store::new();
     put(&store, "a@100");
-    let difference = store.replace(vec![object("a@7")], &[], "8".into());
+    let difference = store.replace(vec![object("a@7")], &[], &"8".into());
     assert_eq!(texts(difference.updated.iter().flat_map(|(old, new)| [old, new])), "a@100 a@7");
     assert_eq!(content(&store), "a@7 at 8");
-    store.replace(vec![], &[], "".into());
+    store.replace(vec![], &[], &"".into());
     assert_eq!(content(&store), " at ");
 }
 
@@ -166,7 +166,7 @@ fn s5_i5_replace_says_what_is_different() {
     ]);
     let list = ["n/new@7", "b/same@1", "a/changed@6", "m/new@5"].map(object).into();
     let keep = ["b/unreadable", "never/seen"].map(|key| key.parse().unwrap());
-    let difference = store.replace(list, &keep, "8".into());
+    let difference = store.replace(list, &keep, &"8".into());
     assert_eq!(texts(&difference.deleted), "z@1 a/gone@3");
     assert_eq!(texts(&difference.added), "n/new@7 m/new@5");
     let updated = difference.updated.iter().flat_map(|(old, new)| [old, new]);
@@ -186,7 +186,7 @@ fn s5_of_several_with_one_key_the_last_counts() {
     let store = Store::new();
     put(&store, "b@1");
     let list = ["a@9", "b@4", "a@2", "b@1", "a@3"].map(object).into();
-    let difference = store.replace(list, &[], "10".into());
+    let difference = store.replace(list, &[], &"10".into());
     assert_eq!(texts(&difference.added), "a@3");
     assert_eq!(texts(&difference.unchanged), "b@1");
     assert!(difference.updated.is_empty() && difference.deleted.is_empty());
@@ -197,7 +197,7 @@ fn s5_of_several_with_one_key_the_last_counts() {
 fn an_unreadable_key_that_is_also_in_the_list_is_replaced() {
     let store = Store::new();
     put(&store, "a@1");
-    let difference = store.replace(vec![object("a@2")], &["a".parse().unwrap()], "2".into());
+    let difference = store.replace(vec![object("a@2")], &["a".parse().unwrap()], &"2".into());
     assert_eq!((difference.updated.len(), &*content(&store)), (1, "a@2 at 2"));
 }
 
@@ -210,7 +210,7 @@ fn memory_is_the_sum_of_what_is_there() {
     assert_eq!(store.memory(), small.memory() + large.memory());
     store.apply(vec![deleted(object("a@3"))]);
     assert_eq!(store.memory(), large.memory());
-    store.replace(vec![small.clone()], &[], "4".into());
+    store.replace(vec![small.clone()], &[], &"4".into());
     assert_eq!(store.memory(), small.memory());
 }
 

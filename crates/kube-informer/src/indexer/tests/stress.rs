@@ -25,7 +25,7 @@ fn objects(step: u64) -> Vec<Object> {
 
 fn write(store: &Store, step: u64) {
     if step.is_multiple_of(5) {
-        store.replace(objects(step), &[], (step * 10 + 5).into());
+        store.replace(objects(step), &[], &(step * 10 + 5).into());
         return;
     }
     let mut changes = Vec::new();

@@ -60,7 +60,7 @@ fn no_code_of_users_runs_under_the_lock() {
     assert_eq!(drops(&|| apply(missed(watchful("a@5")))), 2);
     let list = |texts: &[&'static str]| {
         let objects = texts.iter().map(|text| watchful(text)).collect();
-        drop(store.replace(objects, &[], "9".into()));
+        drop(store.replace(objects, &[], &"9".into()));
     };
     assert_eq!(drops(&|| list(&["a@6", "b@6", "a@7"])), 1);
     assert_eq!(drops(&|| list(&["a@7", "b@8"])), 2);
@@ -83,7 +83,7 @@ fn functions_of_indexes_may_use_the_store_that_they_are_of() {
         Some(format!("{there} {} {}", store.len(), labels.values().len()))
     });
     put(&store, "b@2");
-    store.replace(vec![object("c@3"), object("b@2")], &[], "3".into());
+    store.replace(vec![object("c@3"), object("b@2")], &[], &"3".into());
     assert_eq!(index.values().join(", "), "false 1 0, false 2 0");
     drop(index);
     assert_eq!(Arc::strong_count(&store), 1);
