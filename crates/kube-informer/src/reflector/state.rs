@@ -99,6 +99,9 @@ pub(crate) struct Machine {
     stream_failures: u32,
     lists: Backoff,
     watches: Backoff,
+    /// Of watches whose version cannot be had any more: the server answers, so that what came before
+    /// does not count.
+    expiries: Backoff,
     random: fastrand::Rng,
 }
 
@@ -115,6 +118,7 @@ impl Machine {
             stream_failures: 0,
             lists: Backoff::default(),
             watches: Backoff::default(),
+            expiries: Backoff::default(),
             random: fastrand::Rng::with_seed(seed),
         };
         machine.phase = machine.relist(Duration::ZERO, false);
@@ -221,9 +225,8 @@ impl Machine {
                 }
                 // A server that ends every watch after an event or two is asked once a second.
                 let until = opened.unwrap_or(now) + SHORT_WATCH;
-                self.watches.reset();
-                self.silent_watches = 0;
                 let again = Self::watch(self.last_or(asked.clone()), now);
+                self.watch_is_well();
                 self.phase = if lasted >= SHORT_WATCH {
                     again
                 } else {
@@ -273,7 +276,7 @@ impl Machine {
     pub(crate) fn failed(&mut self, now: Duration, error: &Error) -> (Next, u32) {
         let fault = table::classify(error);
         let (during, consistent) = self.during();
-        let failures = self.backoff(during).failures();
+        let failures = self.backoff(during, fault).failures();
         let (then, pace) = table::decide(fault, during, failures, consistent);
         let after = self.delay(during, fault, pace, error);
         self.count_broken_stream(during, fault);
@@ -322,8 +325,7 @@ impl Machine {
                 Effect::Fail(regressed(version, &self.last))
             };
         }
-        self.watches.reset();
-        self.silent_watches = 0;
+        self.watch_is_well();
         self.bookmarks |= matches!(seen, Seen::Bookmark { .. });
         if seen == Seen::Added && self.is_from_zero() {
             return Effect::Apply;
@@ -354,16 +356,26 @@ impl Machine {
         }
     }
 
-    fn backoff(&mut self, during: During) -> &mut Backoff {
-        match during {
-            During::Watch => &mut self.watches,
-            During::List { .. } | During::Stream => &mut self.lists,
+    fn backoff(&mut self, during: During, fault: Fault) -> &mut Backoff {
+        match (during, fault) {
+            (During::Watch, Fault::Expired { .. } | Fault::TooLarge | Fault::Regressed) => {
+                &mut self.expiries
+            }
+            (During::Watch, _) => &mut self.watches,
+            (During::List { .. } | During::Stream, _) => &mut self.lists,
         }
+    }
+
+    /// Something came on a watch, or it lasted.
+    fn watch_is_well(&mut self) {
+        self.watches.reset();
+        self.expiries.reset();
+        self.silent_watches = 0;
     }
 
     fn delay(&mut self, during: During, fault: Fault, pace: Pace, error: &Error) -> Duration {
         let random = self.random.f64();
-        let backoff = self.backoff(during);
+        let backoff = self.backoff(during, fault);
         let delay = match pace {
             Pace::Now => backoff.none(),
             Pace::FirstNow if backoff.failures() == 0 => backoff.none(),

@@ -508,8 +508,17 @@ fn r12_progress_on_the_watch_resets_its_backoff_and_a_list_does_not() {
         wait(&mut machine, ZERO);
         machine.opened(ZERO);
     }
-    machine.failed(ZERO, &expired());
+    machine.failed(ZERO, &broken());
     assert!(wait(&mut machine, ZERO) >= secs(30));
+    // A server that says that a version expired is there again.
+    machine.failed(ZERO, &expired());
+    assert!(wait(&mut machine, ZERO) < secs(2));
+    for _ in 0..8 {
+        machine.page(&version("8"), None);
+        machine.opened(ZERO);
+        machine.failed(ZERO, &expired());
+        wait(&mut machine, ZERO);
+    }
     machine.page(&version("8"), None);
     machine.opened(ZERO);
     machine.failed(ZERO, &expired());
