@@ -42,7 +42,14 @@ impl<F: Fn(State) + Send + Sync> Observer for OnState<F> {
 pub(super) struct Observers<'a> {
     all: &'a [Arc<dyn Observer>],
     name: Arc<str>,
-    trouble: Option<String>,
+    trouble: Option<Trouble>,
+}
+
+/// The error that was logged last and is not over yet.
+struct Trouble {
+    text: String,
+    /// It is over when a watch brings something; a list alone would get through all the same.
+    of_watch: bool,
 }
 
 impl<'a> Observers<'a> {
@@ -72,20 +79,30 @@ impl<'a> Observers<'a> {
         let text = report.error.to_string();
         if report.next == Next::SkipObject {
             tracing::warn!(informer = %self.name, "{report}");
-        } else if self.trouble.as_ref() != Some(&text) {
-            if report.error.is_expired() {
+        } else if self.trouble.as_ref().is_none_or(|trouble| trouble.text != text) {
+            let expired = report.error.is_expired();
+            if expired {
                 tracing::info!(informer = %self.name, "{report}");
             } else {
                 tracing::warn!(informer = %self.name, "{report}");
             }
-            self.trouble = Some(text);
+            let of_watch = matches!(report.during, State::Watching) && !expired;
+            self.trouble = Some(Trouble { text, of_watch });
         }
         self.each(|observer| observer.error(report));
     }
 
+    /// A list has come in full.
+    pub(super) fn listed(&mut self) {
+        if self.trouble.as_ref().is_some_and(|trouble| !trouble.of_watch) {
+            self.well();
+        }
+    }
+
+    /// A watch has brought something.
     pub(super) fn well(&mut self) {
-        if let Some(trouble) = self.trouble.take() {
-            tracing::info!(informer = %self.name, "{}: going on, after: {trouble}", self.name);
+        if let Some(Trouble { text, .. }) = self.trouble.take() {
+            tracing::info!(informer = %self.name, "{}: going on, after: {text}", self.name);
         }
     }
 

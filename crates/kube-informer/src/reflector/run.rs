@@ -221,7 +221,7 @@ impl<'a> Driver<'a> {
         if let Err(error) = self.store.replace(objects, unreadable, version) {
             self.skipped(&error);
         }
-        self.observers.well();
+        self.observers.listed();
     }
 
     /// The instance that the store has, if the object is unchanged: a relist then keeps nothing
