@@ -125,7 +125,11 @@ impl DeltaFifo {
     /// As many changes as wait, in order, up to a limit; a whole list comes alone. By key it is the
     /// same as [`pop`](Self::pop).
     pub async fn pop_batch(&self) -> Option<Vec<Delta>> {
-        poll_fn(|context| self.poll_pop(context, BATCH_DELTAS_MAX)).await
+        poll_fn(|context| self.poll_pop_batch(context)).await
+    }
+
+    pub(crate) fn poll_pop_batch(&self, context: &mut Context<'_>) -> Poll<Option<Vec<Delta>>> {
+        self.poll_pop(context, BATCH_DELTAS_MAX)
     }
 
     fn poll_pop(&self, context: &mut Context<'_>, max: usize) -> Poll<Option<Vec<Delta>>> {
@@ -138,7 +142,7 @@ impl DeltaFifo {
             if inner.closed {
                 return Poll::Ready(None);
             }
-            inner.readers.push(context.waker().clone());
+            wake_later(&mut inner.readers, context);
             return Poll::Pending;
         }
         // By key, a key is one place of the first list, however many deltas it has gathered.
@@ -223,6 +227,13 @@ impl DeltaFifo {
     }
 }
 
+/// Once for each who waits, however often it asks.
+fn wake_later(waiting: &mut Vec<Waker>, context: &Context<'_>) {
+    if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+        waiting.push(context.waker().clone());
+    }
+}
+
 impl Queue {
     fn len(&self) -> usize {
         match self {
@@ -294,7 +305,7 @@ impl ReflectorStore for DeltaFifo {
         if inner.queue.len() < QUEUE_DELTAS_MAX || inner.closed {
             return Poll::Ready(());
         }
-        inner.writers.push(context.waker().clone());
+        wake_later(&mut inner.writers, context);
         Poll::Pending
     }
 }

@@ -14,12 +14,12 @@ use kube_core::{ApiResource, ClusterResourceScope, DynamicObject, PartialObjectM
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::informer::{Core, Identity, OnError, Options, decoder};
+use crate::informer::{Alive, Core, Identity, OnError, Options, decoder};
 use crate::list_watch::KubeListWatch;
 use crate::wait::Watched;
 use crate::{
-    ErrorReport, FieldPath, InformerBuilder, InformerStatus, Kind, SharedInformer, StaticKind,
-    Storage, Transform, WaitForSync,
+    ErrorReport, FieldPath, InformerBuilder, InformerStatus, Kind, ListWatch, SharedInformer,
+    StaticKind, Storage, Transform, WaitForSync,
 };
 
 /// Makes informers and shares them. Cheap to clone.
@@ -145,7 +145,7 @@ impl Shared {
         if let Some((_, informer)) = shared {
             return informer.clone();
         }
-        let (core, alive) = Core::new(Arc::new(self.source(options)), options.tuning.clone());
+        let (core, alive) = self.core(options);
         for on_error in &self.on_error {
             core.add_on_error(on_error.clone());
         }
@@ -159,16 +159,32 @@ impl Shared {
         informer
     }
 
+    fn core(&self, options: &Options) -> (Arc<Core>, Arc<Alive>) {
+        let source = self.source(options);
+        let tuning = options.tuning.clone();
+        let identity = &options.identity;
+        let namespaces = if identity.cluster_scoped { &[] } else { &*identity.namespaces };
+        match namespaces {
+            [] => Core::new(Arc::new(source), tuning),
+            [namespace] => Core::new(Arc::new(source.namespace(namespace)), tuning),
+            several => {
+                let name = format!("{} in {}", source.name(), several.join(", "));
+                let part = |namespace: &String| {
+                    let source: Arc<dyn ListWatch> = Arc::new(source.clone().namespace(namespace));
+                    (namespace.as_str().into(), source)
+                };
+                Core::of_namespaces(name.into(), several.iter().map(part).collect(), tuning)
+            }
+        }
+    }
+
     fn source(&self, options: &Options) -> KubeListWatch {
         let identity = &options.identity;
         let resource = identity.resource.as_ref().expect("set by builder_with");
-        let mut source = KubeListWatch::new(self.client.clone(), resource)
+        let source = KubeListWatch::new(self.client.clone(), resource)
             .labels(&identity.labels)
             .fields(&identity.fields)
             .packer(Arc::new(options.packer()));
-        if let Some(namespace) = identity.namespace.as_ref().filter(|_| !identity.cluster_scoped) {
-            source = source.namespace(namespace);
-        }
         if identity.metadata_only { source.metadata_only() } else { source }
     }
 
@@ -207,7 +223,7 @@ pub struct FactoryBuilder {
 impl FactoryBuilder {
     /// Only this namespace, for kinds that have namespaces.
     pub fn namespace(mut self, namespace: &str) -> Self {
-        self.options.identity.namespace = Some(namespace.to_owned());
+        self.options.identity.namespaces = vec![namespace.to_owned()];
         self
     }
 

@@ -9,6 +9,7 @@ mod change;
 mod definition;
 mod index;
 mod list;
+mod parts;
 mod plan;
 mod postings;
 mod slab;

@@ -15,6 +15,8 @@ pub(super) struct Incoming {
 
 /// What it takes to make the content of a store that of a list.
 pub(super) struct Plan {
+    /// The part of the content that was listed.
+    pub(super) part: usize,
     /// The count of writes at which this is right.
     pub(super) writes: u64,
     pub(super) definitions: Vec<Arc<Definition>>,

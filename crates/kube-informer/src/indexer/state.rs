@@ -7,6 +7,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::change::{Accept, Applied, Change, Difference};
 use super::definition::{Definition, Prepared, Source};
+use super::parts::Parts;
 use super::plan::{Incoming, Place, Plan};
 use super::postings::Postings;
 use super::slab::Slab;
@@ -23,6 +24,8 @@ pub(super) struct State {
     pub(super) namespaces: Values,
     /// Never removed, so that a position is an identity.
     pub(super) indexes: Vec<Postings>,
+    pub(super) parts: Parts,
+    /// That of the parts, kept at hand.
     pub(super) version: ResourceVersion,
     pub(super) bytes: usize,
     pub(super) synced: bool,
@@ -40,23 +43,32 @@ type LetGo = Option<Object>;
 impl State {
     pub(super) fn apply(
         &mut self,
+        part: usize,
         change: Change,
         values: Prepared,
         accept: Accept,
     ) -> (Applied, LetGo) {
         self.writes += 1;
+        match &change {
+            Change::Put(object) => self.parts.advance(part, object.resource_version()),
+            // The version of a missed delete is not known: what the object carries is older.
+            Change::Delete(Deleted { final_state: FinalState::Unknown, .. }) => {}
+            Change::Delete(deleted) => self.parts.advance(part, deleted.resource_version()),
+            Change::Bookmark(version) => self.parts.advance(part, version),
+        }
         match change {
             Change::Put(object) => self.put(object, values, accept),
             Change::Delete(deleted) => self.delete(deleted),
-            Change::Bookmark(version) => {
-                self.advance(&version);
-                (Applied::Nothing, None)
-            }
+            Change::Bookmark(_) => (Applied::Nothing, None),
         }
     }
 
+    /// To be called when all of a batch has been applied.
+    pub(super) fn applied(&mut self) {
+        self.version = self.parts.version();
+    }
+
     fn put(&mut self, new: Object, values: Prepared, accept: Accept) -> (Applied, LetGo) {
-        self.advance(new.resource_version());
         let Some((slot, stored)) = self.find(new.key().into()) else {
             self.insert(new.clone(), values);
             return (Applied::Added(new), None);
@@ -74,10 +86,6 @@ impl State {
     fn delete(&mut self, deleted: Deleted) -> (Applied, LetGo) {
         let Deleted { object, final_state } = deleted;
         let known = final_state == FinalState::Known;
-        if known {
-            // The version of a missed delete is not known: what the object carries is older.
-            self.advance(object.resource_version());
-        }
         let Some((slot, stored)) = self.find(object.key().into()) else {
             return (Applied::Nothing, Some(object));
         };
@@ -91,7 +99,7 @@ impl State {
     }
 
     /// What it takes to make the content this. Nothing is done yet.
-    pub(super) fn plan(&self, incoming: &[Incoming], keep: &[ObjectKey]) -> Plan {
+    pub(super) fn plan(&self, part: usize, incoming: &[Incoming], keep: &[ObjectKey]) -> Plan {
         let mut stays = vec![false; self.objects.places()];
         let mut find = |key: &ObjectKey| {
             let found = self.find(key.into());
@@ -109,9 +117,9 @@ impl State {
         for key in keep {
             find(key);
         }
-        let gone = self.objects.iter().map(|(slot, _)| slot);
-        let gone = gone.filter(|slot| !stays[*slot as usize]).collect();
-        Plan { writes: self.writes, definitions: self.definitions(), places, gone }
+        let of_part = self.objects.iter().filter(|(_, object)| self.parts.has(part, object));
+        let gone = of_part.map(|(slot, _)| slot).filter(|slot| !stays[*slot as usize]).collect();
+        Plan { part, writes: self.writes, definitions: self.definitions(), places, gone }
     }
 
     /// Whether nothing was written since the plan was made.
@@ -128,7 +136,8 @@ impl State {
     ) -> (Difference, Vec<Object>) {
         let (mut difference, mut let_go) = (Difference::default(), Vec::new());
         self.writes += 1;
-        self.version = version;
+        self.parts.set(plan.part, version);
+        self.version = self.parts.version();
         // First out, then in, so that the new ones take the places of those that went.
         difference.deleted.extend(plan.gone.into_iter().filter_map(|slot| self.remove(slot)));
         for (Incoming { object, values }, place) in incoming.into_iter().zip(plan.places) {
@@ -149,15 +158,6 @@ impl State {
             }
         }
         (difference, let_go)
-    }
-
-    /// The version goes on, never back: after a replace, all that comes is of one history. No
-    /// version at all says nothing.
-    fn advance(&mut self, version: &ResourceVersion) {
-        let older = *version < self.version;
-        if !older && !version.is_empty() {
-            self.version = version.clone();
-        }
     }
 
     /// The objects in these slots, and the version.

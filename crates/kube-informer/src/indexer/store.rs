@@ -10,6 +10,7 @@ use parking_lot::RwLock;
 
 use super::change::{Accept, Applied, Change, Difference};
 use super::definition::{Definition, Prepared, Source};
+use super::parts::Parts;
 use super::plan::{Incoming, Plan, last_of_each_key};
 use super::state::{Snapshot, State};
 use crate::error::Cause;
@@ -47,6 +48,13 @@ impl Store {
         Arc::default()
     }
 
+    /// For a content that is listed and watched in parts, a namespace each.
+    pub(crate) fn of_namespaces(namespaces: &[Arc<str>]) -> Arc<Self> {
+        let store = Self::default();
+        store.state.write().parts = Parts::of_namespaces(namespaces);
+        Arc::new(store)
+    }
+
     /// Asks the indexes about what is to be written: functions of users, so that nobody may hold a
     /// lock here.
     pub(crate) fn prepare(&self, changes: Vec<Change>) -> PreparedChanges {
@@ -66,17 +74,19 @@ impl Store {
         prepared
     }
 
-    /// Writes all of it at once, in order. One answer for each change; or everything back, if it
-    /// has to be prepared again.
+    /// Writes all of it at once, in order, as changes of a part of the content. One answer for each
+    /// change; or everything back, if it has to be prepared again.
     pub(crate) fn commit(
         &self,
+        part: usize,
         prepared: PreparedChanges,
     ) -> Result<Vec<Applied>, PreparedChanges> {
-        self.write(prepared, Accept::Newer)
+        self.write(part, prepared, Accept::Newer)
     }
 
     fn write(
         &self,
+        part: usize,
         prepared: PreparedChanges,
         accept: Accept,
     ) -> Result<Vec<Applied>, PreparedChanges> {
@@ -85,9 +95,10 @@ impl Store {
             return Err(prepared);
         }
         let PreparedChanges { changes, values, .. } = prepared;
-        let apply = |(change, values)| state.apply(change, values, accept);
+        let apply = |(change, values)| state.apply(part, change, values, accept);
         let (applied, let_go): (Vec<_>, Vec<_>) =
             changes.into_iter().zip(values).map(apply).unzip();
+        state.applied();
         drop(state);
         drop(let_go);
         Ok(applied)
@@ -101,7 +112,7 @@ impl Store {
     fn apply_as(&self, changes: Vec<Change>, accept: Accept) -> Vec<Applied> {
         let mut prepared = self.prepare(changes);
         loop {
-            match self.write(prepared, accept) {
+            match self.write(0, prepared, accept) {
                 Ok(applied) => return applied,
                 Err(again) => prepared = self.prepare_again(again),
             }
@@ -122,20 +133,25 @@ impl Store {
         }
     }
 
-    /// Finds out what it takes to make the content that of a list; the same about functions and
+    /// Finds out what it takes to make a part of the content that of a list; the same about functions and
     /// locks. Objects with the keys in `keep` are in the list but could not be read: they stay as
     /// they are. Of several with one key the last one counts.
-    pub(crate) fn prepare_list(&self, objects: Vec<Object>, keep: Vec<ObjectKey>) -> PreparedList {
-        self.plan(last_of_each_key(objects), keep)
+    pub(crate) fn prepare_list(
+        &self,
+        part: usize,
+        objects: Vec<Object>,
+        keep: Vec<ObjectKey>,
+    ) -> PreparedList {
+        self.plan(part, last_of_each_key(objects), keep)
     }
 
     /// The content, or the indexes, have changed meanwhile.
     pub(crate) fn prepare_list_again(&self, prepared: PreparedList) -> PreparedList {
-        self.plan(prepared.incoming, prepared.keep)
+        self.plan(prepared.plan.part, prepared.incoming, prepared.keep)
     }
 
-    fn plan(&self, mut incoming: Vec<Incoming>, keep: Vec<ObjectKey>) -> PreparedList {
-        let plan = self.state.read().plan(&incoming, &keep);
+    fn plan(&self, part: usize, mut incoming: Vec<Incoming>, keep: Vec<ObjectKey>) -> PreparedList {
+        let plan = self.state.read().plan(part, &incoming, &keep);
         plan.prepare(&mut incoming);
         PreparedList { incoming, keep, plan }
     }
@@ -165,13 +181,18 @@ impl Store {
         keep: &[ObjectKey],
         version: &ResourceVersion,
     ) -> Difference {
-        let mut prepared = self.prepare_list(objects, keep.to_vec());
+        let mut prepared = self.prepare_list(0, objects, keep.to_vec());
         loop {
             match self.commit_list(prepared, version) {
                 Ok(difference) => return difference,
                 Err(again) => prepared = self.prepare_list_again(*again),
             }
         }
+    }
+
+    /// Every part of the content has been listed.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.state.read().parts.are_listed()
     }
 
     pub(crate) fn set_synced(&self) {

@@ -10,46 +10,46 @@ use super::core::Core;
 impl Core {
     /// Writes what the queue gave, then tells everybody. The cache always is at least as new as what
     /// a handler is told.
-    pub(super) fn apply(&self, deltas: Vec<Delta>) {
+    pub(super) fn apply(&self, part: usize, deltas: Vec<Delta>) {
         let mut changes = Vec::with_capacity(deltas.len());
         for delta in deltas {
             match delta {
                 Delta::ReplacedAll { objects, unreadable, version } => {
-                    self.apply_changes(std::mem::take(&mut changes));
-                    self.replace(objects, unreadable, &version);
+                    self.apply_changes(part, std::mem::take(&mut changes));
+                    self.replace(part, objects, unreadable, &version);
                 }
                 Delta::Added(object)
                 | Delta::Updated(object)
                 | Delta::Replaced(object)
                 | Delta::Sync(object) => {
-                    self.failures.remove(object.key());
+                    self.failures.remove(part, object.key());
                     changes.push(Change::Put(object));
                 }
                 Delta::Deleted(deleted) => {
-                    self.failures.remove(deleted.key());
+                    self.failures.remove(part, deleted.key());
                     changes.push(Change::Delete(deleted));
                 }
                 Delta::Bookmark(version) => changes.push(Change::Bookmark(version)),
                 Delta::Unreadable { error, version, deleted } => {
                     // What it was before must be in the cache to be deleted from it.
-                    self.apply_changes(std::mem::take(&mut changes));
-                    changes.extend(self.unreadable(error, version, deleted));
+                    self.apply_changes(part, std::mem::take(&mut changes));
+                    changes.extend(self.unreadable(part, error, version, deleted));
                 }
             }
         }
-        self.apply_changes(changes);
+        self.apply_changes(part, changes);
         self.version_changed();
     }
 
     /// What the indexes say is found out before the lock is taken that handlers join under: they are
     /// users' code.
-    fn apply_changes(&self, changes: Vec<Change>) {
+    fn apply_changes(&self, part: usize, changes: Vec<Change>) {
         if changes.is_empty() {
             return;
         }
         let mut waiting = Some(self.store.prepare(changes));
         while let Some(prepared) = waiting.take() {
-            self.processor.distribute(|| match self.store.commit(prepared) {
+            self.processor.distribute(|| match self.store.commit(part, prepared) {
                 Ok(applied) => applied.into_iter().filter_map(notification).collect(),
                 Err(again) => {
                     waiting = Some(again);
@@ -61,39 +61,57 @@ impl Core {
     }
 
     /// An event about an object that could not be kept: what is gone is gone all the same.
-    fn unreadable(&self, error: Error, version: ResourceVersion, deleted: bool) -> Vec<Change> {
+    fn unreadable(
+        &self,
+        part: usize,
+        error: Error,
+        version: ResourceVersion,
+        deleted: bool,
+    ) -> Vec<Change> {
         let known = error.key().and_then(|key| self.store.get(key.into()));
         let gone = known
             .filter(|_| deleted)
             .map(|object| Change::Delete(Deleted { object, final_state: FinalState::Unknown }));
         match error.key() {
-            Some(key) if deleted => self.failures.remove(key),
-            _ => self.failures.add(error),
+            Some(key) if deleted => self.failures.remove(part, key),
+            _ => self.failures.add(part, error),
         }
         gone.into_iter().chain([Change::Bookmark(version)]).collect()
     }
 
-    fn replace(&self, objects: Vec<Object>, unreadable: Vec<Error>, version: &ResourceVersion) {
+    fn replace(
+        &self,
+        part: usize,
+        objects: Vec<Object>,
+        unreadable: Vec<Error>,
+        version: &ResourceVersion,
+    ) {
         let keep = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
-        self.failures.replace(unreadable);
-        let mut waiting = Some(self.store.prepare_list(objects, keep));
+        self.failures.replace(part, unreadable);
+        let mut waiting = Some(self.store.prepare_list(part, objects, keep));
         while let Some(prepared) = waiting.take() {
-            self.processor.distribute(|| {
-                let first = !self.store.has_synced();
-                match self.store.commit_list(prepared, version) {
-                    Ok(difference) => {
-                        self.store.set_synced();
-                        if first { initial(difference) } else { relisted(difference) }
-                    }
-                    Err(again) => {
-                        waiting = Some(*again);
-                        Vec::new()
-                    }
+            self.processor.distribute(|| match self.store.commit_list(prepared, version) {
+                Ok(difference) => self.listed(difference),
+                Err(again) => {
+                    waiting = Some(*again);
+                    Vec::new()
                 }
             });
             waiting = waiting.map(|again| self.store.prepare_list_again(again));
         }
-        self.synced();
+        self.progressed();
+    }
+
+    /// What handlers are told of a list: the first ones bring the initial objects, and the last of
+    /// them completes those.
+    fn listed(&self, difference: Difference) -> Vec<Notification> {
+        let initial = !self.store.has_synced();
+        let mut told = told(difference, initial);
+        if initial && self.store.is_listed() {
+            self.store.set_synced();
+            told.push(Notification::Synced);
+        }
+        told
     }
 }
 
@@ -106,19 +124,19 @@ fn notification(applied: Applied) -> Option<Notification> {
     }))
 }
 
-fn initial(difference: Difference) -> Vec<Notification> {
-    vec![Notification::Initial(difference.added.into()), Notification::Synced]
-}
-
 /// Deletes first: what follows is the whole new content.
-fn relisted(difference: Difference) -> Vec<Notification> {
+fn told(difference: Difference, initial: bool) -> Vec<Notification> {
     let Difference { deleted, added, updated, unchanged } = difference;
     let tombstone = |object| Event::Deleted(Deleted { object, final_state: FinalState::Unknown });
     let mut told: Vec<_> = deleted.into_iter().map(tombstone).map(Notification::Event).collect();
     let updates = updated.into_iter().map(|(old, new)| Event::Updated { old, new });
     told.extend(updates.map(Notification::Event));
-    let adds = added.into_iter().map(|object| Event::Added { object, initial: false });
-    told.extend(adds.map(Notification::Event));
+    if initial {
+        told.push(Notification::Initial(added.into()));
+    } else {
+        let adds = added.into_iter().map(|object| Event::Added { object, initial });
+        told.extend(adds.map(Notification::Event));
+    }
     if !unchanged.is_empty() {
         told.push(Notification::Unchanged(unchanged.into()));
     }

@@ -23,7 +23,8 @@ pub(crate) struct Identity {
     pub(crate) resource: Option<ApiResource>,
     pub(crate) cluster_scoped: bool,
     pub(crate) metadata_only: bool,
-    pub(crate) namespace: Option<String>,
+    /// Sorted, each once; none means all.
+    pub(crate) namespaces: Vec<String>,
     pub(crate) labels: String,
     pub(crate) fields: String,
     pub(crate) keep_managed_fields: bool,
@@ -86,7 +87,7 @@ impl<K: 'static> InformerBuilder<K> {
 
     /// All namespaces, whatever the factory says.
     pub fn all_namespaces(mut self) -> Self {
-        self.options.identity.namespace = None;
+        self.options.identity.namespaces.clear();
         self
     }
 
@@ -204,11 +205,23 @@ impl<K: DeserializeOwned + Send + Sync + 'static> InformerBuilder<K> {
 
 impl<K: Kind> InformerBuilder<K> {
     /// One namespace. Kinds without namespaces do not have this method.
-    pub fn namespace(mut self, namespace: &str) -> Self
+    pub fn namespace(self, namespace: &str) -> Self
     where
         K::Scope: kube_core::NamespaceScope,
     {
-        self.options.identity.namespace = Some(namespace.to_owned());
+        self.namespaces([namespace])
+    }
+
+    /// These namespaces, behind one lister: one list and one watch each, so that a permission for
+    /// these is enough. None are all.
+    pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self
+    where
+        K::Scope: kube_core::NamespaceScope,
+    {
+        let mut namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
+        namespaces.sort_unstable();
+        namespaces.dedup();
+        self.options.identity.namespaces = namespaces;
         self
     }
 }

@@ -1,26 +1,32 @@
 //! The informer itself: no `K` anywhere, compiled once.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::failures::Failures;
-use super::observed::{Observed, OnError};
+use super::observed::{Observed, OnError, PartObserver};
 use crate::indexer::Store;
 use crate::processor::{Joining, Processor};
-use crate::reflector::{Observer, Reflector};
+use crate::reflector::Reflector;
 use crate::wait::{Progress, Watched};
-use crate::{DeltaFifo, Error, InformerStatus, ListWatch, Lister, ResourceVersion, Result, State};
+use crate::{
+    Delta, DeltaFifo, Error, InformerStatus, ListWatch, Lister, ResourceVersion, Result, State,
+};
 
 pub(crate) struct Core {
     name: Arc<str>,
-    source: Arc<dyn ListWatch>,
+    /// One, or one for each of several namespaces.
+    sources: Vec<Arc<dyn ListWatch>>,
     pub(crate) store: Arc<Store>,
     pub(crate) processor: Arc<Processor>,
     pub(super) observed: Arc<Observed>,
@@ -51,7 +57,25 @@ impl Drop for Alive {
 
 impl Core {
     pub(crate) fn new(source: Arc<dyn ListWatch>, tuning: Tuning) -> (Arc<Self>, Arc<Alive>) {
-        let store = Store::new();
+        Self::on(source.name().into(), vec![source], Store::new(), tuning)
+    }
+
+    /// The same for several namespaces, each with a source of its own.
+    pub(crate) fn of_namespaces(
+        name: Arc<str>,
+        sources: Vec<(Arc<str>, Arc<dyn ListWatch>)>,
+        tuning: Tuning,
+    ) -> (Arc<Self>, Arc<Alive>) {
+        let (namespaces, sources): (Vec<_>, Vec<_>) = sources.into_iter().unzip();
+        Self::on(name, sources, Store::of_namespaces(&namespaces), tuning)
+    }
+
+    fn on(
+        name: Arc<str>,
+        sources: Vec<Arc<dyn ListWatch>>,
+        store: Arc<Store>,
+        tuning: Tuning,
+    ) -> (Arc<Self>, Arc<Alive>) {
         let joining = store.clone();
         let processor = Processor::new(Box::new(move || Joining {
             objects: joining.snapshot().0,
@@ -59,11 +83,11 @@ impl Core {
         }));
         let stop = CancellationToken::new();
         let core = Arc::new(Self {
-            name: source.name().into(),
-            source,
+            name,
+            observed: Arc::new(Observed::new(sources.len())),
+            sources,
             store,
             processor,
-            observed: Arc::new(Observed::new()),
             failures: Failures::default(),
             versions: watch::Sender::new(ResourceVersion::default()),
             tuning,
@@ -94,47 +118,54 @@ impl Core {
     }
 
     async fn run(self: Arc<Self>) {
-        // The queue's view of what is known must not keep the informer running.
-        let queue = DeltaFifo::in_order(Lister::new(self.store.clone(), None));
-        let mut reflector = Reflector::shared(self.source.clone(), queue.clone())
-            .observer(self.observed.clone() as Arc<dyn Observer>);
-        if let Some(objects) = self.tuning.page_size {
-            reflector = reflector.page_size(objects);
-        }
-        if let Some(seed) = self.tuning.seed {
-            reflector = reflector.seed(seed);
-        }
-        let stop = self.stop.clone();
-        let mut reflecting =
-            tokio::spawn(async move { reflector.run_until(stop.cancelled()).await });
+        let mut reflecting = JoinSet::new();
+        let queues: Vec<_> =
+            (0..self.sources.len()).map(|part| self.reflect(part, &mut reflecting)).collect();
         tokio::select! {
             biased;
-            // It ends before it is told to only where the source panics.
-            _ = &mut reflecting => {
+            // They end before they are told to only where a source panics.
+            _ = reflecting.join_next() => {
                 if !self.stop.is_cancelled() {
                     tracing::error!(informer = %self.name, "the source of the informer panicked");
                 }
             }
-            () = self.process(&queue) => {
-                let _ = reflecting.await;
-            }
+            () = self.process(&queues) => {}
         }
         self.stop.cancel();
+        while reflecting.join_next().await.is_some() {}
         self.processor.stop();
-        self.observed.state(&State::Stopped);
-        self.observed.progress.send_modify(|progress| progress.stopped = true);
+        self.observed.stopped();
+    }
+
+    /// Mirrors a source into a queue.
+    fn reflect(&self, part: usize, reflecting: &mut JoinSet<DeltaFifo>) -> DeltaFifo {
+        // The queue's view of what is known must not keep the informer running.
+        let queue = DeltaFifo::in_order(Lister::new(self.store.clone(), None));
+        let observer = PartObserver { observed: self.observed.clone(), part };
+        let mut reflector = Reflector::shared(self.sources[part].clone(), queue.clone())
+            .observer(Arc::new(observer));
+        if let Some(objects) = self.tuning.page_size {
+            reflector = reflector.page_size(objects);
+        }
+        if let Some(seed) = self.tuning.seed {
+            reflector = reflector.seed(seed.wrapping_add(part as u64));
+        }
+        let stop = self.stop.clone();
+        reflecting.spawn(async move { reflector.run_until(stop.cancelled()).await });
+        queue
     }
 
     /// The one writer of the cache.
-    async fn process(&self, queue: &DeltaFifo) {
+    async fn process(&self, queues: &[DeltaFifo]) {
+        let mut turn = 0;
         loop {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return,
-                deltas = queue.pop_batch() => match deltas {
-                    Some(deltas) => self.apply(deltas),
-                    None => return,
-                },
+                (part, deltas) = poll_fn(|context| next(queues, turn, context)) => {
+                    turn = part + 1;
+                    self.apply(part, deltas);
+                }
                 () = self.resync_due() => self.processor.resync(Instant::now()),
             }
             tokio::task::coop::consume_budget().await;
@@ -156,10 +187,11 @@ impl Core {
         }
     }
 
-    pub(super) fn synced(&self) {
+    pub(super) fn progressed(&self) {
+        let synced = self.store.has_synced();
         self.observed
             .progress
-            .send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
+            .send_if_modified(|progress| std::mem::replace(&mut progress.synced, synced) != synced);
     }
 
     pub(super) fn version_changed(&self) {
@@ -173,6 +205,10 @@ impl Core {
 
     pub(crate) fn stop(&self) {
         self.stop.cancel();
+        if !self.started.load(Ordering::SeqCst) {
+            self.processor.stop();
+            self.observed.stopped();
+        }
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -180,7 +216,7 @@ impl Core {
     }
 
     pub(crate) async fn shutdown(&self) {
-        self.stop.cancel();
+        self.stop();
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -217,6 +253,16 @@ impl Core {
             _ = progress.wait_for(|progress| progress.stopped) => Err(Error::stopped()),
         }
     }
+}
+
+/// What the next queue has that has something, beginning with the one whose turn it is.
+fn next(queues: &[DeltaFifo], turn: usize, context: &mut Context<'_>) -> Poll<(usize, Vec<Delta>)> {
+    for part in (turn..turn + queues.len()).map(|place| place % queues.len()) {
+        if let Poll::Ready(Some(deltas)) = queues[part].poll_pop_batch(context) {
+            return Poll::Ready((part, deltas));
+        }
+    }
+    Poll::Pending
 }
 
 impl Watched for Core {

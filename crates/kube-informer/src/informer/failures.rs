@@ -15,7 +15,7 @@ const NAMELESS_MAX: usize = 100;
 pub(super) struct Failures {
     /// So that asking costs nothing where all is well, which is nearly always.
     count: AtomicUsize,
-    failed: Mutex<Failed>,
+    by_part: Mutex<BTreeMap<usize, Failed>>,
 }
 
 #[derive(Default)]
@@ -40,34 +40,38 @@ impl Failed {
 }
 
 impl Failures {
-    /// A list has come: it says everything anew.
-    pub(super) fn replace(&self, errors: Vec<Error>) {
+    /// A part has been listed: that says everything of it anew.
+    pub(super) fn replace(&self, part: usize, errors: Vec<Error>) {
         if errors.is_empty() && self.len() == 0 {
             return;
         }
-        self.change(|failed| {
-            *failed = Failed::default();
+        self.change(|by_part| {
+            let mut failed = Failed::default();
             for error in errors {
                 failed.add(error);
             }
+            by_part.insert(part, failed);
         });
     }
 
-    pub(super) fn add(&self, error: Error) {
-        self.change(|failed| failed.add(error));
+    pub(super) fn add(&self, part: usize, error: Error) {
+        self.change(|by_part| by_part.entry(part).or_default().add(error));
     }
 
     /// The object could be kept after all, or is gone.
-    pub(super) fn remove(&self, key: &ObjectKey) {
+    pub(super) fn remove(&self, part: usize, key: &ObjectKey) {
         if self.len() > 0 {
-            self.change(|failed| _ = failed.by_key.remove(key));
+            self.change(|by_part| {
+                let failed = by_part.get_mut(&part);
+                failed.map(|failed| failed.by_key.remove(key));
+            });
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Failed)) {
-        let mut failed = self.failed.lock();
-        change(&mut failed);
-        self.count.store(failed.len(), Ordering::Relaxed);
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<usize, Failed>)) {
+        let mut by_part = self.by_part.lock();
+        change(&mut by_part);
+        self.count.store(by_part.values().map(Failed::len).sum(), Ordering::Relaxed);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -75,7 +79,9 @@ impl Failures {
     }
 
     pub(super) fn list(&self) -> Vec<Error> {
-        let failed = self.failed.lock();
-        failed.by_key.values().chain(&failed.nameless).cloned().collect()
+        let by_part = self.by_part.lock();
+        let all =
+            by_part.values().flat_map(|failed| failed.by_key.values().chain(&failed.nameless));
+        all.cloned().collect()
     }
 }

@@ -18,7 +18,7 @@ const PROGRESS_EVERY: u64 = 64;
 
 pub(crate) type OnError = Arc<dyn Fn(&ErrorReport) + Send + Sync>;
 
-/// Written by the reflector, read by everybody.
+/// Written by the reflectors, read by everybody.
 pub(crate) struct Observed {
     pub(super) state: watch::Sender<State>,
     pub(super) progress: watch::Sender<Progress>,
@@ -29,27 +29,36 @@ pub(crate) struct Observed {
 
 struct Seen {
     since: Instant,
+    last_error: Option<Error>,
+    parts: Vec<Part>,
+}
+
+/// What is known of a reflector.
+struct Part {
+    state: State,
     /// When anything came.
     heard: Option<Instant>,
     /// When the server last said a version: all up to that was here.
     confirmed: Option<Instant>,
     silence_max: Duration,
-    last_error: Option<Error>,
+}
+
+impl Part {
+    fn is_live(&self) -> bool {
+        let heard = self.heard.is_some_and(|heard| heard.elapsed() < self.silence_max);
+        matches!(self.state, State::Watching) && heard
+    }
 }
 
 impl Observed {
-    pub(super) fn new() -> Self {
-        let seen = Seen {
-            since: Instant::now(),
-            heard: None,
-            confirmed: None,
-            silence_max: SILENCE_MAX,
-            last_error: None,
-        };
+    pub(super) fn new(parts: usize) -> Self {
+        let part =
+            || Part { state: State::Idle, heard: None, confirmed: None, silence_max: SILENCE_MAX };
+        let parts = std::iter::repeat_with(part).take(parts).collect();
         Self {
             state: watch::Sender::new(State::Idle),
             progress: watch::Sender::new(Progress::default()),
-            seen: Mutex::new(seen),
+            seen: Mutex::new(Seen { since: Instant::now(), last_error: None, parts }),
             received: AtomicU64::new(0),
             on_error: RwLock::default(),
         }
@@ -67,29 +76,68 @@ impl Observed {
         self.seen.lock().last_error.clone()
     }
 
+    /// That of the part that was confirmed longest ago.
     pub(super) fn staleness(&self) -> Option<Duration> {
-        self.seen.lock().confirmed.map(|confirmed| confirmed.elapsed())
+        let confirmed: Option<Vec<_>> =
+            self.seen.lock().parts.iter().map(|part| part.confirmed).collect();
+        Some(confirmed?.into_iter().min()?.elapsed())
     }
 
     pub(super) fn is_live(&self) -> bool {
-        let watching = matches!(*self.state.borrow(), State::Watching);
-        let seen = self.seen.lock();
-        watching && seen.heard.is_some_and(|heard| heard.elapsed() < seen.silence_max)
+        self.seen.lock().parts.iter().all(Part::is_live)
+    }
+
+    /// It is over, for all parts.
+    pub(super) fn stopped(&self) {
+        self.enter(State::Stopped);
+        self.progress.send_modify(|progress| progress.stopped = true);
+    }
+
+    fn enter(&self, state: State) {
+        self.seen.lock().since = Instant::now();
+        self.state.send_replace(state);
     }
 }
 
-impl Observer for Observed {
+/// Of several states the one that is farthest from all being well.
+fn worst(parts: &[Part]) -> State {
+    let rank = |state: &State| match state {
+        State::BackingOff { .. } => 0,
+        State::Idle => 1,
+        State::Listing => 2,
+        State::Streaming => 3,
+        State::Watching => 4,
+        State::Stopped => 5,
+    };
+    let worst = parts.iter().map(|part| &part.state).min_by_key(|state| rank(state));
+    worst.cloned().unwrap_or(State::Idle)
+}
+
+/// What one of the reflectors says.
+pub(super) struct PartObserver {
+    pub(super) observed: Arc<Observed>,
+    pub(super) part: usize,
+}
+
+impl PartObserver {
+    fn part<T>(&self, change: impl FnOnce(&mut Part) -> T) -> Option<T> {
+        self.observed.seen.lock().parts.get_mut(self.part).map(change)
+    }
+}
+
+impl Observer for PartObserver {
     fn state(&self, state: &State) {
-        self.seen.lock().since = Instant::now();
-        self.state.send_replace(state.clone());
+        self.part(|part| part.state = state.clone());
+        let worst = worst(&self.observed.seen.lock().parts);
+        self.observed.enter(worst);
     }
 
     fn error(&self, report: &ErrorReport) {
         if report.next != Next::SkipObject {
-            self.seen.lock().last_error = Some(report.error.clone());
+            self.observed.seen.lock().last_error = Some(report.error.clone());
         }
         // Users' code: not under a lock.
-        let on_error = self.on_error.read().clone();
+        let on_error = self.observed.on_error.read().clone();
         for tell in on_error {
             if catch_unwind(AssertUnwindSafe(|| tell(report))).is_err() {
                 tracing::error!(informer = %report.informer, "an error handler panicked");
@@ -99,21 +147,20 @@ impl Observer for Observed {
 
     fn heard(&self, version: Option<&ResourceVersion>) {
         let now = Instant::now();
-        {
-            let mut seen = self.seen.lock();
-            seen.heard = Some(now);
+        self.part(|part| {
+            part.heard = Some(now);
             if version.is_some() {
-                seen.confirmed = Some(now);
+                part.confirmed = Some(now);
             }
-        }
-        let received = self.received.fetch_add(1, Ordering::Relaxed) + 1;
+        });
+        let received = self.observed.received.fetch_add(1, Ordering::Relaxed) + 1;
         // Only who waits for the first list wants to know.
-        if received % PROGRESS_EVERY == 1 && !self.progress.borrow().synced {
-            self.progress.send_modify(|progress| progress.received = received);
+        if received % PROGRESS_EVERY == 1 && !self.observed.progress.borrow().synced {
+            self.observed.progress.send_modify(|progress| progress.received = received);
         }
     }
 
     fn patience(&self, silence_max: Duration) {
-        self.seen.lock().silence_max = silence_max;
+        self.part(|part| part.silence_max = silence_max);
     }
 }

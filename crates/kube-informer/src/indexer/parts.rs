@@ -1,0 +1,99 @@
+//! Content that is listed and watched in parts: one, or a namespace each.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::{Object, ResourceVersion};
+
+/// The parts of a content, each with a version of its own.
+pub(super) struct Parts(Vec<Part>);
+
+struct Part {
+    /// All of them, if this is the only part.
+    namespace: Option<Arc<str>>,
+    /// Empty before its first list.
+    version: ResourceVersion,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self(vec![Part { namespace: None, version: ResourceVersion::default() }])
+    }
+}
+
+impl Parts {
+    pub(super) fn of_namespaces(namespaces: &[Arc<str>]) -> Self {
+        let part = |namespace: &Arc<str>| Part {
+            namespace: Some(namespace.clone()),
+            version: ResourceVersion::default(),
+        };
+        Self(namespaces.iter().map(part).collect())
+    }
+
+    pub(super) fn has(&self, part: usize, object: &Object) -> bool {
+        let namespace = self.0.get(part).and_then(|part| part.namespace.as_deref());
+        namespace.is_none_or(|namespace| object.namespace() == Some(namespace))
+    }
+
+    /// The version goes on, never back: after a list, all that comes is of one history. No version at
+    /// all says nothing.
+    pub(super) fn advance(&mut self, part: usize, version: &ResourceVersion) {
+        let Some(part) = self.0.get_mut(part) else { return };
+        let older = *version < part.version;
+        if !older && !version.is_empty() {
+            part.version = version.clone();
+        }
+    }
+
+    /// A list says where its part is, whatever was before.
+    pub(super) fn set(&mut self, part: usize, version: ResourceVersion) {
+        if let Some(part) = self.0.get_mut(part) {
+            part.version = version;
+        }
+    }
+
+    /// Every part has been listed.
+    pub(super) fn are_listed(&self) -> bool {
+        self.0.iter().all(|part| !part.version.is_empty())
+    }
+
+    /// The version that the whole is at: that of the part that is least far; none before all are
+    /// listed, or where nobody can tell.
+    pub(super) fn version(&self) -> ResourceVersion {
+        let mut versions = self.0.iter().map(|part| &part.version);
+        let first = versions.next().cloned().unwrap_or_default();
+        versions.fold(first, |least, version| match version.partial_cmp(&least) {
+            Some(Ordering::Less) => version.clone(),
+            Some(_) => least,
+            None => ResourceVersion::default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i7_the_whole_is_as_far_as_the_part_that_is_least_far() {
+        let mut parts = Parts::of_namespaces(&["a".into(), "b".into()]);
+        parts.set(0, "7".into());
+        assert!(!parts.are_listed() && parts.version().is_empty());
+        parts.set(1, "9".into());
+        assert!(parts.are_listed());
+        assert_eq!(parts.version(), "7");
+        parts.advance(0, &"12".into());
+        assert_eq!(parts.version(), "9");
+        parts.advance(0, &"3".into());
+        parts.advance(1, &"10".into());
+        assert_eq!(parts.version(), "10");
+    }
+
+    #[test]
+    fn versions_that_cannot_be_compared_promise_nothing_together() {
+        let mut parts = Parts::of_namespaces(&["a".into(), "b".into()]);
+        parts.set(0, "x".into());
+        parts.set(1, "y".into());
+        assert!(parts.version().is_empty() && parts.are_listed());
+    }
+}
