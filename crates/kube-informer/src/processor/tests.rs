@@ -3,6 +3,7 @@
 mod delivery;
 mod isolation;
 mod joining;
+mod logs;
 mod removal;
 mod resync;
 mod stream;
@@ -115,6 +116,8 @@ struct Core {
     store: Mutex<BTreeMap<ObjectKey, Object>>,
     version: AtomicU64,
     progress: watch::Sender<Progress>,
+    /// Whose lock is held whenever the store is read for it or written.
+    processor: OnceLock<Weak<Processor>>,
 }
 
 impl Watched for Core {
@@ -140,7 +143,13 @@ impl Watched for Core {
 }
 
 impl Core {
+    fn assert_locked(&self) {
+        let processor = self.processor.get().and_then(Weak::upgrade);
+        assert!(processor.is_some_and(|processor| processor.inner.try_lock().is_none()));
+    }
+
     fn next(&self, name: &str) -> Object {
+        self.assert_locked();
         object(name, self.version.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
@@ -149,10 +158,12 @@ impl Fake {
     fn new() -> Self {
         let core = Arc::new(Core::default());
         let read = core.clone();
-        let processor = Processor::new(Box::new(move || Joining {
-            objects: read.store.lock().values().cloned().collect(),
-            synced: read.progress.borrow().synced,
+        let processor = Processor::new(Box::new(move || {
+            read.assert_locked();
+            let objects = read.store.lock().values().cloned().collect();
+            Joining { objects, synced: read.progress.borrow().synced }
         }));
+        core.processor.set(Arc::downgrade(&processor)).unwrap();
         let watched: Arc<dyn Watched> = core.clone();
         processor.set_watched(Arc::downgrade(&watched));
         Self { processor, core, tracker: TaskTracker::new(), stop: CancellationToken::new() }
@@ -236,4 +247,9 @@ impl Fake {
 /// With paused time this returns when every task has done what it can.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+/// What would wait for ever is an error instead. With paused time that takes no time.
+async fn ends<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), future).await.expect("waits for ever")
 }

@@ -140,7 +140,7 @@ async fn l4_a_list_that_arrives_is_waited_for_and_one_that_does_not_is_given_up(
             feed.set(|_| {});
         }
     });
-    let result = outcome(wait_for(&[&slow])).await;
+    let result = outcome(wait_for(&[&slow]).timeout(10_000 * S)).await;
     assert_eq!(result, (Err(NotSyncedReason::NoProgress(WAIT_PROGRESS_MAX)), 1000 + 120));
     stop.cancel();
 }

@@ -25,6 +25,12 @@ fn list(versions: &[(&str, u64)]) -> Arc<[Object]> {
     versions.iter().map(|(name, version)| object(name, *version)).collect()
 }
 
+fn push_all(backlog: &mut Backlog, notifications: &[Notification]) {
+    for notification in notifications {
+        backlog.push(notification);
+    }
+}
+
 fn drain(backlog: &mut Backlog) -> Vec<String> {
     std::iter::from_fn(|| backlog.pop()).map(|event| text(&event)).collect()
 }
@@ -32,7 +38,7 @@ fn drain(backlog: &mut Backlog) -> Vec<String> {
 /// What is delivered of these if nothing is delivered before they are all there.
 fn merged(notifications: &[Notification]) -> Vec<String> {
     let mut backlog = Backlog::new(0, false);
-    notifications.iter().for_each(|notification| backlog.push(notification));
+    push_all(&mut backlog, notifications);
     let (waiting, delivered) = (backlog.len(), drain(&mut backlog));
     assert_eq!(waiting, delivered.len(), "len counts what is delivered");
     assert_eq!(backlog.len(), 0);
@@ -71,7 +77,7 @@ fn i10_merged_events_come_in_the_order_of_the_first_of_each_object() {
 #[test]
 fn a_delete_that_was_delivered_leaves_its_other_half_to_be_merged() {
     let mut backlog = Backlog::new(0, false);
-    [gone("a", 2), added("a", 3)].iter().for_each(|event| backlog.push(event));
+    push_all(&mut backlog, &[gone("a", 2), added("a", 3)]);
     assert_eq!(text(&backlog.pop().unwrap()), "-a@2");
     backlog.push(&updated("a", 3, 4));
     assert_eq!(backlog.len(), 1);
@@ -88,7 +94,7 @@ fn c22_the_first_list_is_initial_and_ends_with_synced_also_when_merged() {
     assert!(backlog.is_merging());
     backlog.push(&Notification::Initial(list(&[("a", 3), ("b", 4)])));
     backlog.push(&Notification::Synced);
-    [updated("b", 4, 5), added("c", 6), gone("a", 7)].iter().for_each(|event| backlog.push(event));
+    push_all(&mut backlog, &[updated("b", 4, 5), added("c", 6), gone("a", 7)]);
     assert_eq!(backlog.len(), 5);
     assert_eq!(drain(&mut backlog), ["+x@1", "+y@2", "*b@5", "synced", "+c@6"]);
 }
@@ -97,14 +103,9 @@ fn c22_the_first_list_is_initial_and_ends_with_synced_also_when_merged() {
 fn synced_comes_once() {
     for limit in [0, 10] {
         let mut backlog = Backlog::new(limit, false);
-        [
-            added("a", 1),
-            Notification::Synced,
-            Notification::Synced,
-            Notification::Event(Event::Synced),
-        ]
-        .iter()
-        .for_each(|event| backlog.push(event));
+        let synced = || Notification::Synced;
+        let again = Notification::Event(Event::Synced);
+        push_all(&mut backlog, &[added("a", 1), synced(), synced(), again]);
         assert_eq!(drain(&mut backlog), ["+a@1", "synced"]);
         backlog.push(&Notification::Synced);
         assert_eq!(backlog.len(), 0);
@@ -277,7 +278,9 @@ proptest! {
             } else if let Step::Pop(count) = step {
                 let waiting = backlog.len();
                 let popped: Vec<_> = (0..*count).map_while(|_| backlog.pop()).collect();
-                popped.iter().for_each(|event| fold.tell(event));
+                for event in &popped {
+                    fold.tell(event);
+                }
                 prop_assert_eq!(backlog.len(), waiting - popped.len());
             }
             check_bound(&backlog, &fold, &world);

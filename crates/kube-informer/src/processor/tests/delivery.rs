@@ -1,51 +1,13 @@
 //! What a handler is told, in what order, and what happens when it panics or is stopped.
 
-use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 
 use k8s_openapi::api::core::v1::Pod;
-use tracing::field::{Field, Visit};
-use tracing::subscriber::DefaultGuard;
 
 use crate::{Deleted, EventHandler};
 
+use super::logs::Logs;
 use super::*;
-
-/// All that is logged on this thread, one line each.
-#[derive(Clone, Default)]
-struct Logs(Arc<Mutex<Vec<String>>>);
-
-impl Logs {
-    fn capture() -> (Self, DefaultGuard) {
-        let logs = Self::default();
-        (logs.clone(), tracing::subscriber::set_default(logs))
-    }
-}
-
-struct Line(String);
-impl Visit for Line {
-    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        write!(self.0, "{field}={value:?} ").unwrap();
-    }
-}
-
-impl tracing::Subscriber for Logs {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target().starts_with("kube_informer")
-    }
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-    fn event(&self, event: &tracing::Event<'_>) {
-        let mut line = Line(format!("{} ", event.metadata().level()));
-        event.record(&mut line);
-        self.0.lock().push(line.0);
-    }
-    fn enter(&self, _: &tracing::span::Id) {}
-    fn exit(&self, _: &tracing::span::Id) {}
-}
 
 #[tokio::test(start_paused = true)]
 async fn h1_h2_every_handler_is_told_everything_in_order() {
@@ -105,7 +67,7 @@ async fn h10_a_panic_is_contained_counted_and_reported_and_the_next_event_delive
     settle().await;
     assert_eq!(seen.take(), ["synced", "+a@1", "+b@3"]);
     assert_eq!(registration.panics(), 1);
-    let logs = logs.0.lock();
+    let logs = logs.lines();
     assert_eq!(logs.len(), 1, "{logs:?}");
     for part in ["ERROR", "informer=\"fakes\"", "handler=\"shaky\"", "key=\"ns/bad\"", "panics=1"] {
         assert!(logs[0].contains(part), "{logs:?}");
@@ -155,9 +117,9 @@ async fn h12_stop_drops_what_waits_and_lets_the_running_callback_finish() {
     settle().await;
     assert_eq!(seen.take(), ["*a@1"]);
     assert_eq!(registration.backlog(), 0);
-    assert!(stream.next().await.is_none());
+    assert!(ends(stream.next()).await.is_none());
     fake.tracker.close();
-    fake.tracker.wait().await;
+    ends(fake.tracker.wait()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,7 +129,7 @@ async fn h12_stop_comes_through_the_token_too_and_ends_all_tasks() {
     settle().await;
     fake.stop.cancel();
     fake.tracker.close();
-    fake.tracker.wait().await;
+    ends(fake.tracker.wait()).await;
     fake.put("b");
     settle().await;
     assert_eq!(seen.take(), ["*a@1", "synced"]);
@@ -209,7 +171,7 @@ async fn h19_falling_behind_is_reported_once() {
     for _ in 0..BACKLOG_EVENTS_MAX + 100 {
         fake.put("a");
     }
-    let logs = logs.0.lock();
+    let logs = logs.lines();
     assert_eq!(logs.len(), 1, "{logs:?}");
     for part in ["WARN", "handler=\"lazy\"", "informer=\"fakes\"", "waiting=1026"] {
         assert!(logs[0].contains(part), "{logs:?}");
@@ -267,11 +229,11 @@ async fn c25_closures_that_are_left_out_do_nothing() {
         let seen = seen.clone();
         move || seen.0.lock().push(what.to_owned())
     };
-    let (mut added, mut first, mut repeated) = (note("add"), note("initial"), note("resync"));
-    let (mut changed, mut synced, mut gone) = (note("update"), note("synced"), note("delete"));
+    let (added, first, repeated) = (note("add"), note("initial"), note("resync"));
+    let (changed, synced, gone) = (note("update"), note("synced"), note("delete"));
     fake.handler().on_add(move |_, initial| if initial { first() } else { added() }).register();
     fake.handler().on_update(move |_, _| changed()).on_delete(move |_| gone()).register();
-    fake.handler().on_synced(move || synced()).on_resync(move |_| repeated()).register();
+    fake.handler().on_synced(synced).on_resync(move |_| repeated()).register();
     fake.sync(&["a"]);
     settle().await;
     assert_eq!(seen.take(), ["initial", "synced"]);
@@ -293,17 +255,15 @@ async fn a_handler_with_much_to_do_lets_other_tasks_run() {
     fake.sync(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let (turns, last) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (read, write) = (turns.clone(), last.clone());
-    fake.handler().for_each(move |_| write.store(read.load(Ordering::Relaxed), Ordering::Relaxed));
+    let note = move |_| write.store(read.load(Ordering::Relaxed), Ordering::Relaxed);
+    let registration = fake.handler().for_each(note);
     let other = tokio::spawn(async move {
         loop {
             turns.fetch_add(1, Ordering::Relaxed);
             tokio::task::yield_now().await;
         }
     });
-    while last.load(Ordering::Relaxed) == 0 {
-        tokio::task::yield_now().await;
-    }
-    for _ in 0..20 {
+    while !registration.has_synced() {
         tokio::task::yield_now().await;
     }
     other.abort();

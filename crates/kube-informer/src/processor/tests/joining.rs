@@ -1,5 +1,6 @@
 //! Handlers that come early, late, twice, or too late.
 
+use super::logs::Logs;
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -55,18 +56,21 @@ async fn i23_what_comes_before_the_tasks_are_started_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn i24_a_handler_that_comes_after_the_stop_is_never_called_nor_synced() {
+    let (logs, _guard) = Logs::capture();
     let fake = Fake::synced(&["a"]);
     fake.core.progress.send_modify(|progress| progress.stopped = true);
     fake.processor.stop();
     let (registration, seen) = fake.noting();
+    let logs = logs.lines();
+    assert!(logs.len() == 1 && logs[0].contains("WARN") && logs[0].contains(registration.name()));
     let mut stream = fake.handler().stream();
-    assert!(stream.next().await.is_none());
+    assert!(ends(stream.next()).await.is_none());
     settle().await;
     assert_eq!((seen.take(), registration.has_synced()), (vec![], false));
     let error = registration.wait_for_sync().await.unwrap_err().to_string();
     assert!(error.contains("stopped"), "{error}");
     assert_eq!(Arc::strong_count(&seen.0), 1, "the handler is gone");
-    registration.remove().await;
+    ends(registration.remove()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +133,7 @@ async fn an_informer_is_kept_alive_by_handlers_and_streams_and_not_by_registrati
     registration.clone().remove().await;
     assert_eq!(Arc::strong_count(&alive), 2);
     fake.processor.stop();
-    assert!(stream.next().await.is_none());
+    assert!(ends(stream.next()).await.is_none());
     assert_eq!(Arc::strong_count(&alive), 1, "a stream that has ended holds nothing");
     let weak = Arc::downgrade(&fake.processor);
     drop(fake);
@@ -144,9 +148,9 @@ async fn an_informer_that_is_dropped_ends_its_handlers() {
     settle().await;
     drop(fake);
     settle().await;
-    assert!(stream.next().await.is_none());
+    assert!(ends(stream.next()).await.is_none());
     assert_eq!(Arc::strong_count(&seen.0), 1);
-    registration.remove().await;
+    ends(registration.remove()).await;
 }
 
 /// A handler that folds what it is told.
@@ -182,7 +186,7 @@ async fn i12_handlers_come_and_go_during_churn() {
                 13..15 => handlers.push(folding(&fake, &mut random)),
                 15 if !handlers.is_empty() => {
                     let (registration, fold) = handlers.swap_remove(random.usize(..handlers.len()));
-                    registration.remove().await;
+                    ends(registration.remove()).await;
                     assert!(fold.lock().wrong.is_empty(), "seed {seed}: {fold:?}");
                     assert_eq!(Arc::strong_count(&fold), 1);
                 }

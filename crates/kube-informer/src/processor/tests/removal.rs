@@ -22,7 +22,7 @@ impl Gate {
         let life = Arc::new(());
         let alive = Arc::downgrade(&life);
         let registration = builder.for_each(move |event| {
-            let _life = &life;
+            let _ = &life;
             enter.send(text(&event)).unwrap();
             left.recv().unwrap();
         });
@@ -42,7 +42,7 @@ async fn i13_i28_remove_waits_for_the_callback_that_runs_and_none_starts_after()
         assert_eq!(gate.registration.backlog(), 0, "what waited is dropped");
         fake.put("c");
         gate.leave.send(()).unwrap();
-        removed.await;
+        ends(removed).await;
         assert!(gate.alive.upgrade().is_none(), "the handler is dropped by then");
         assert!(gate.entered.recv().is_err(), "and was called once");
         assert!(!gate.registration.has_synced());
@@ -57,7 +57,7 @@ async fn i13_dropping_the_guard_does_not_wait_and_no_callback_starts_after() {
     drop(gate.registration.clone().remove_on_drop());
     assert!(gate.alive.upgrade().is_some(), "the callback still runs");
     gate.leave.send(()).unwrap();
-    gate.registration.remove().await;
+    ends(gate.registration.remove()).await;
     assert!(gate.entered.recv().is_err(), "one call, and the handler is gone");
 }
 
@@ -78,22 +78,40 @@ async fn i13_an_idle_handler_is_dropped_at_once_when_its_guard_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn i13_no_callback_starts_if_the_handler_is_removed_while_its_filter_runs() {
+    let fake = Fake::started();
+    let (own, seen) = (Arc::new(OnceLock::<Registration>::new()), Seen::default());
+    let mine = own.clone();
+    let registration = fake
+        .handler()
+        .filter(move |_| {
+            mine.get().into_iter().for_each(|own| drop(own.clone().remove()));
+            true
+        })
+        .for_each(seen.note());
+    own.set(registration).unwrap();
+    fake.sync(&["a"]);
+    settle().await;
+    assert_eq!(seen.take(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn i26_i28_remove_never_hangs() {
     // Not started.
     let fake = Fake::new();
     let (registration, seen) = fake.noting();
-    registration.clone().remove().await;
+    ends(registration.clone().remove()).await;
     assert_eq!(Arc::strong_count(&seen.0), 1);
     // Twice.
-    registration.remove().await;
+    ends(registration.remove()).await;
     // Stopped.
     fake.start();
     let (registration, _) = fake.noting();
     fake.processor.stop();
-    registration.clone().remove().await;
+    ends(registration.clone().remove()).await;
     // Gone. A registration of another informer cannot be passed to this one.
     drop(fake);
-    registration.remove().await;
+    ends(registration.remove()).await;
 }
 
 #[test]
@@ -148,7 +166,7 @@ async fn a_handler_that_panics_when_it_is_dropped_does_no_harm() {
     let (other, seen) = fake.noting();
     settle().await;
     fake.processor.stop();
-    registration.clone().remove().await;
+    ends(registration.clone().remove()).await;
     assert_eq!(registration.panics(), 1);
     assert_eq!(Arc::strong_count(&seen.0), 1, "the next one is ended too");
     drop(other);

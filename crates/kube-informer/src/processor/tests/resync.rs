@@ -126,7 +126,7 @@ async fn i17_a_resync_is_an_event_of_its_own_and_changes_nothing() {
     let seen = Seen::default();
     fake.handler().resync(S).for_each(seen.note());
     settle().await;
-    (seen.take(), bystander.take());
+    assert_eq!(seen.take(), bystander.take());
     let before = fake.cache();
     tokio::time::advance(S).await;
     fake.processor.resync(Instant::now());

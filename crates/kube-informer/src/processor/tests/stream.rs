@@ -46,16 +46,16 @@ async fn a_stream_that_waits_is_woken_by_events_and_by_the_end() {
     settle().await;
     assert_eq!(seen.take(), ["synced", "+a@1"]);
     fake.processor.stop();
-    task.await.unwrap();
+    ends(task).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_is_ended_by_its_registration_and_by_being_dropped() {
     let fake = Fake::synced(&["a"]);
     let mut stream = fake.handler().stream();
-    stream.registration().clone().remove().await;
-    assert!(stream.next().await.is_none());
-    assert!(stream.next().await.is_none());
+    ends(stream.registration().clone().remove()).await;
+    assert!(ends(stream.next()).await.is_none());
+    assert!(ends(stream.next()).await.is_none());
     let stream = fake.handler().stream();
     let registration = stream.registration().clone();
     assert_eq!(registration.backlog(), 2);
