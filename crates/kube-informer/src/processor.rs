@@ -9,7 +9,6 @@ mod listener;
 mod registration;
 mod stream;
 
-use std::any::Any;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
@@ -23,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Object;
+use crate::indexer::KeepAlive;
 use crate::wait::{HandlerSync, Watched};
 
 pub use builder::{Callbacks, HandlerBuilder};
@@ -41,10 +41,6 @@ use stream::Subscription;
 
 /// Resyncs closer together than this only keep everybody busy. client-go has the same limit.
 const RESYNC_PERIOD_MIN: Duration = Duration::from_secs(1);
-
-/// Held by every handler and stream, so that the informer runs while one of them could notice. It
-/// must not own the processor, or an informer that is never started is never freed.
-pub(crate) type KeepAlive = Option<Arc<dyn Any + Send + Sync>>;
 
 /// What a listener that joins now begins with.
 pub(crate) struct Joining {

@@ -205,7 +205,8 @@ impl Core {
 
     pub(crate) fn stop(&self) {
         self.stop.cancel();
-        if !self.started.load(Ordering::SeqCst) {
+        // Where nothing runs there is no task that would say so.
+        if !self.started.swap(true, Ordering::SeqCst) {
             self.processor.stop();
             self.observed.stopped();
         }

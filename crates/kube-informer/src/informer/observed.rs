@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
@@ -13,8 +12,8 @@ use crate::reflector::{Observer, SILENCE_MAX};
 use crate::wait::Progress;
 use crate::{Error, ErrorReport, Next, ResourceVersion, State};
 
-/// Objects between two signs of life while the first list comes in.
-const PROGRESS_EVERY: u64 = 64;
+/// Who waits for the first list is given a sign of life this often while something of it comes.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) type OnError = Arc<dyn Fn(&ErrorReport) + Send + Sync>;
 
@@ -23,13 +22,15 @@ pub(crate) struct Observed {
     pub(super) state: watch::Sender<State>,
     pub(super) progress: watch::Sender<Progress>,
     seen: Mutex<Seen>,
-    received: AtomicU64,
     on_error: RwLock<Vec<OnError>>,
 }
 
 struct Seen {
     since: Instant,
     last_error: Option<Error>,
+    /// How much has come, and when somebody was last told.
+    received: u64,
+    told: Option<Instant>,
     parts: Vec<Part>,
 }
 
@@ -58,8 +59,13 @@ impl Observed {
         Self {
             state: watch::Sender::new(State::Idle),
             progress: watch::Sender::new(Progress::default()),
-            seen: Mutex::new(Seen { since: Instant::now(), last_error: None, parts }),
-            received: AtomicU64::new(0),
+            seen: Mutex::new(Seen {
+                since: Instant::now(),
+                last_error: None,
+                received: 0,
+                told: None,
+                parts,
+            }),
             on_error: RwLock::default(),
         }
     }
@@ -147,15 +153,25 @@ impl Observer for PartObserver {
 
     fn heard(&self, version: Option<&ResourceVersion>) {
         let now = Instant::now();
-        self.part(|part| {
-            part.heard = Some(now);
-            if version.is_some() {
-                part.confirmed = Some(now);
-            }
-        });
-        let received = self.observed.received.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut seen = self.observed.seen.lock();
+        let Some(part) = seen.parts.get_mut(self.part) else { return };
+        part.heard = Some(now);
+        if version.is_some() {
+            part.confirmed = Some(now);
+        }
+        // What one part watches is no progress of another that cannot be listed.
+        if !matches!(part.state, State::Listing | State::Streaming) {
+            return;
+        }
+        seen.received += 1;
+        if seen.told.is_some_and(|told| now.duration_since(told) < PROGRESS_EVERY) {
+            return;
+        }
+        seen.told = Some(now);
+        let received = seen.received;
+        drop(seen);
         // Only who waits for the first list wants to know.
-        if received % PROGRESS_EVERY == 1 && !self.observed.progress.borrow().synced {
+        if !self.observed.progress.borrow().synced {
             self.observed.progress.send_modify(|progress| progress.received = received);
         }
     }

@@ -24,8 +24,7 @@ const STREAM_QUIET_MAX: Duration = Duration::from_secs(30);
 const STREAM_TOTAL_MAX: Duration = Duration::from_secs(300);
 /// A watch that ends sooner is not begun again at once.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
-/// Silent watches in a row after which a server that has never sent a bookmark is believed to send
-/// none.
+/// Silent watches after which a server that has never sent a bookmark is believed to send none.
 const SILENT_WATCHES_MAX: u32 = 2;
 
 /// What to do next.
@@ -370,7 +369,6 @@ impl Machine {
     fn watch_is_well(&mut self) {
         self.watches.reset();
         self.expiries.reset();
-        self.silent_watches = 0;
     }
 
     fn delay(&mut self, during: During, fault: Fault, pace: Pace, error: &Error) -> Duration {
