@@ -161,7 +161,7 @@ impl Cluster {
         self.pods.clear();
         self.timers.clear();
         self.addresses = Addresses::default();
-        self.node_changes.changed.mark_changed();
+        self.node_changes.changed.mark_news();
         let (version, pods) = everything(server, PODS);
         self.position = Some(version);
         for pod in &pods {
@@ -171,10 +171,10 @@ impl Cluster {
 
     /// Reads the nodes if they have changed, and tries pods again that found none.
     fn read_nodes(&mut self, server: &ApiServer) {
-        if !self.node_changes.changed.has_changed().unwrap_or(false) {
+        if !self.node_changes.changed.has_news() {
             return;
         }
-        self.node_changes.changed.borrow_and_update();
+        self.node_changes.changed.mark_seen();
         let (_, nodes) = everything(server, NODES);
         self.nodes = nodes.iter().map(|node| Node::read(&value(node))).collect();
         let mut waiting = Vec::new();

@@ -228,7 +228,7 @@ impl Watch {
 
     /// Takes what is new, or waits until there may be something to do.
     async fn refill(&mut self) {
-        self.subscription.changed.borrow_and_update();
+        self.subscription.changed.mark_seen();
         let read_on = self.read();
         if !self.pending.is_empty() || self.over {
             return;
@@ -302,11 +302,7 @@ impl Watch {
             () = self.watches.cancelled() => {}
             () = sleep_until(self.deadline) => {}
             () = sleep_until(self.next_bookmark), if self.bookmarks => {}
-            changed = self.subscription.changed.changed() => {
-                if changed.is_err() {
-                    self.over = true;
-                }
-            }
+            () = self.subscription.changed.news() => {}
         }
     }
 

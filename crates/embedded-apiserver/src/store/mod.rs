@@ -9,6 +9,7 @@
 
 mod key;
 mod revision;
+mod signal;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use tokio::time::Instant;
 pub use key::Key;
 pub use revision::EventType;
 pub(crate) use revision::{Draft, EVENT_CLOSING, Revision};
+use signal::Signalled;
 use table::Table;
 pub(crate) use table::{Event, Page, PageRequest, Select};
 
@@ -96,7 +98,7 @@ pub(crate) struct Batch {
 /// A watcher's hold on a table.
 #[derive(Debug)]
 pub(crate) struct Subscription {
-    pub(crate) changed: watch::Receiver<u64>,
+    pub(crate) changed: Signalled,
     incarnation: u64,
 }
 
@@ -220,7 +222,7 @@ impl Store {
         }
         if let Some(table) = state.tables.get(name) {
             // Those who have seen all of that before are to see the end.
-            table.notify(state.revision);
+            table.notify();
         }
     }
 
@@ -235,7 +237,7 @@ impl Store {
     pub(crate) fn wake_watchers(&self) {
         let state = self.state.read();
         for table in state.tables.values() {
-            table.notify(state.revision);
+            table.notify();
         }
     }
 
@@ -356,7 +358,7 @@ impl Store {
         state.history_bytes += superseded;
         state.expire(self.window, self.history_bytes_max);
         if let Some(table) = state.tables.get(table) {
-            table.notify(version);
+            table.notify();
         }
         self.revision.send_replace(version);
     }

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use super::key::Key;
 use super::revision::{Draft, EventType, Revision};
+use super::signal::{Signal, Signalled};
 use super::{Expected, Stale};
 
 /// One change: the state that it made and the one that it replaced.
@@ -58,7 +57,7 @@ pub(super) struct Table {
     /// Live objects by namespace.
     counts: HashMap<Box<str>, usize>,
     live: usize,
-    changed: watch::Sender<u64>,
+    changed: Signal,
     /// The resource has been removed. Its last events can still be read.
     pub(super) closed: bool,
     /// How often it has been opened: a watcher of an earlier time does not see a later one's events.
@@ -73,7 +72,7 @@ impl Table {
             forgotten: 0,
             counts: HashMap::new(),
             live: 0,
-            changed: watch::Sender::new(0),
+            changed: Signal::default(),
             closed: false,
             incarnation: 0,
         }
@@ -84,12 +83,12 @@ impl Table {
         Self { closed: true, ..Self::new() }
     }
 
-    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+    pub(super) fn subscribe(&self) -> Signalled {
         self.changed.subscribe()
     }
 
-    pub(super) fn notify(&self, version: u64) {
-        self.changed.send_replace(version);
+    pub(super) fn notify(&self) {
+        self.changed.send();
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<&Arc<Revision>> {

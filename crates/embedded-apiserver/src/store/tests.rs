@@ -157,12 +157,12 @@ fn counts_follow_the_objects() {
 fn a_watcher_is_woken_and_reads_in_batches() {
     let scene = Scene::new();
     let mut subscription = scene.store.subscribe(&scene.table).expect("it is open");
-    subscription.changed.borrow_and_update();
+    subscription.changed.mark_seen();
     let start = scene.store.revision();
     for n in 0..4 {
         scene.put("a", &format!("x{n}"), "1");
     }
-    assert!(subscription.changed.has_changed().unwrap());
+    assert!(subscription.changed.has_news());
     let first = scene.store.events_after(&scene.table, &subscription, start, 3).unwrap();
     assert_eq!((first.events.len(), first.remaining), (3, 1));
     assert_eq!(first.seen, start + 3, "what is left is not seen");
