@@ -140,6 +140,13 @@ impl<K> Object<K> {
         self.uid() == other.uid() && self.resource_version() == other.resource_version()
     }
 
+    /// The same state in every byte. A version alone says that within one history of the server
+    /// only: one that was restored from a backup gives the same versions to other states.
+    pub(crate) fn same_content<T>(&self, other: &Object<T>) -> bool {
+        self.is_same_instance(other)
+            || self.same_version(other) && self.raw.json() == other.raw.json()
+    }
+
     /// The very same instance, not only an equal one.
     pub fn is_same_instance<T>(&self, other: &Object<T>) -> bool {
         Arc::ptr_eq(&self.raw, &other.raw)

@@ -110,7 +110,7 @@ impl State {
         };
         let place = |incoming: &Incoming| match find(incoming.object.key()) {
             None => Place::New,
-            Some((slot, stored)) if same_state(&incoming.object, stored) => Place::Same(slot),
+            Some((slot, stored)) if same_listed(&incoming.object, stored) => Place::Same(slot),
             Some((slot, _)) => Place::Other(slot),
         };
         let places = incoming.iter().map(place).collect();
@@ -251,6 +251,11 @@ impl State {
             index.set(slot, values);
         }
     }
+}
+
+/// The same state again, in a list, which may be of another history than what is stored.
+fn same_listed(new: &Object, stored: &Object) -> bool {
+    same_state(new, stored) && new.same_content(stored)
 }
 
 /// The same state again. Without a version nobody can tell.

@@ -221,7 +221,7 @@ impl Backlog {
 fn is_repetition(event: &Event) -> bool {
     let Event::Updated { old, new } = event else { return false };
     let comparable = !new.resource_version().is_empty();
-    old.is_same_instance(new) || comparable && old.same_version(new)
+    old.is_same_instance(new) || comparable && old.same_content(new)
 }
 
 #[cfg(test)]

@@ -227,7 +227,7 @@ impl<'a> Driver<'a> {
     /// The instance that the store has, if the object is unchanged: a relist then keeps nothing
     /// twice.
     fn known_or(&self, object: Object) -> Object {
-        self.store.known(object.key()).filter(|known| known.same_version(&object)).unwrap_or(object)
+        self.store.known(object.key()).filter(|known| known.same_content(&object)).unwrap_or(object)
     }
 
     async fn store_ready(&mut self) {

@@ -97,6 +97,10 @@ fn is_older(version: &str, than: &str) -> bool {
     matches!((number(version), number(than)), (Some(version), Some(than)) if version < than)
 }
 
+fn is_equal(one: &Object, other: &Object) -> bool {
+    one.to_json().unwrap() == other.to_json().unwrap()
+}
+
 impl Model {
     fn advance(&mut self, version: &str) {
         if !version.is_empty() && !is_older(version, &self.version) {
@@ -159,7 +163,8 @@ impl Model {
                     said[1].push(text(object));
                     object
                 }
-                Some(old) if !version.is_empty() && old.same_version(object) => {
+                // A list may be of another history, where a version means another state.
+                Some(old) if !version.is_empty() && is_equal(old, object) => {
                     said[3].push(text(old));
                     old
                 }

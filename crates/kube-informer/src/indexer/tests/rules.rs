@@ -274,3 +274,14 @@ fn a_reflector_can_fill_an_indexer() -> Result<()> {
     assert!(lister.is_empty());
     Ok(())
 }
+
+#[test]
+fn i21_the_same_version_in_another_history_is_another_state() {
+    let store = Store::new();
+    let (before, after) = (labelled("a@5", &[("app", "web")]), labelled("a@5", &[("app", "db")]));
+    store.replace(vec![before], &[], &"9".into());
+    // Restored to 4, the server has given 5 to another write.
+    let difference = store.replace(vec![after.clone()], &[], &"6".into());
+    assert_eq!((difference.updated.len(), difference.unchanged.len()), (1, 0));
+    assert!(store.get(after.key().into()).unwrap().is_same_instance(&after));
+}
