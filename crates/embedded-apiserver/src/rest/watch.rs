@@ -237,9 +237,14 @@ impl Watch {
             // All of a batch was for others: let them have their turn before the next.
             tokio::task::consume_budget().await;
         } else if self.bookmarks && self.next_bookmark <= Instant::now() {
-            // Here, where the read has just moved the position past the writes to other tables.
+            // Here, where the read has just moved the position past the writes to other tables. A
+            // watch from a version that is yet to come is told nothing before, as by a real server.
             let version = self.position;
-            self.pending.push_back(Pending::Bookmark { version, initial_events_end: false });
+            if version > self.shared.store.revision() {
+                self.schedule_bookmark();
+            } else {
+                self.pending.push_back(Pending::Bookmark { version, initial_events_end: false });
+            }
         } else if !self.faults.has_news() {
             self.wait().await;
         }
