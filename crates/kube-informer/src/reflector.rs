@@ -3,6 +3,7 @@
 mod backoff;
 mod gather;
 mod observe;
+mod phase;
 mod run;
 mod state;
 mod store;

@@ -9,7 +9,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::gather::Gather;
 use super::observe::Observers;
-use super::state::{Effect, Machine, Request, Seen};
+use super::phase::{Effect, Request, Seen};
+use super::state::Machine;
 use super::{Options, ReflectorStore};
 use crate::error::Cause;
 use crate::list_watch::{ListItem, ListOptions, WatchItem, WatchOptions};

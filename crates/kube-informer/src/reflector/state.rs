@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use super::backoff::Backoff;
+use super::phase::{Effect, Page, Phase, Request, Seen};
 use super::table::{self, During, Fault, Pace, RETRY_AFTER_MAX, STREAM_FAILURES_MAX, Then};
 use crate::error::Cause;
 use crate::list_watch::{ListOptions, WatchOptions};
@@ -26,60 +27,6 @@ const STREAM_TOTAL_MAX: Duration = Duration::from_secs(300);
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 /// Silent watches after which a server that has never sent a bookmark is believed to send none.
 const SILENT_WATCHES_MAX: u32 = 2;
-
-/// What to do next.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Request {
-    /// Read a page.
-    List(ListOptions),
-    /// Open a watch, or a streaming list that becomes one.
-    Watch(WatchOptions),
-    /// Do nothing until then.
-    Wait { until: Duration },
-}
-
-/// What to do with something that came.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Effect {
-    /// Keep it with the rest of the list that is being read.
-    Gather,
-    /// Hand it on.
-    Apply,
-    /// What was gathered is the whole content at this version.
-    Replace(ResourceVersion),
-    /// Nothing.
-    Ignore,
-    /// It shows that something is wrong: tell [`Machine::failed`].
-    Fail(Error),
-}
-
-/// What kind of event came.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Seen {
-    Added,
-    Changed,
-    Bookmark { initial_events_end: bool },
-}
-
-#[derive(Clone, PartialEq, Debug)]
-enum Phase {
-    /// Reading a list: which version was asked for, on which page, and what the first page said.
-    List { page: Page },
-    /// Reading the initial events of a streaming list.
-    Stream { asked: Option<ResourceVersion>, began: Duration, heard: Duration },
-    /// Watching, since when; events since then.
-    Watch { asked: ResourceVersion, opened: Option<Duration>, heard: Duration, events: u64 },
-    /// Waiting, and then.
-    Wait { until: Duration, then: Box<Phase> },
-}
-
-#[derive(Clone, PartialEq, Debug, Default)]
-struct Page {
-    asked: Option<ResourceVersion>,
-    limit: Option<u32>,
-    token: Option<String>,
-    version: Option<ResourceVersion>,
-}
 
 /// The protocol.
 #[derive(Clone, Debug)]
@@ -273,8 +220,15 @@ impl Machine {
 
     /// Something went wrong: says what is done about it, and the how manieth failure in a row it is.
     pub(crate) fn failed(&mut self, now: Duration, error: &Error) -> (Next, u32) {
-        let fault = table::classify(error);
         let (during, consistent) = self.during();
+        let fault = match table::classify(error) {
+            Fault::Silence
+                if during == During::Watch && self.watches.failures() > 0 && self.bookmarks =>
+            {
+                Fault::SilenceAgain
+            }
+            fault => fault,
+        };
         let failures = self.backoff(during, fault).failures();
         let (then, pace) = table::decide(fault, during, failures, consistent);
         let after = self.delay(during, fault, pace, error);

@@ -32,6 +32,9 @@ pub(crate) enum Fault {
     Broken,
     /// Nothing came for too long.
     Silence,
+    /// The same, after another failure, on a watch of a server that sends bookmarks: it may not
+    /// have come to the version that it is asked for, since it was restored from a backup.
+    SilenceAgain,
     /// Not what was asked for: garbage, another kind, too large.
     Protocol,
     /// Versions went backwards.
@@ -141,6 +144,7 @@ pub(crate) fn decide(
         // Streams that break and proxies that swallow them: a list may get through.
         (Fault::Silence, Stream) => (FallBack, Now),
         (Fault::Silence, Watch) => (Again, FirstNow),
+        (Fault::SilenceAgain, Watch) => (Relist, Backoff),
 
         (
             Fault::TooMany
@@ -148,6 +152,7 @@ pub(crate) fn decide(
             | Fault::Refused
             | Fault::Broken
             | Fault::Silence
+            | Fault::SilenceAgain
             | Fault::Refuses
             | Fault::StoreRead
             | Fault::Protocol,
