@@ -114,3 +114,17 @@ fn errors_are_in_plain_words_with_what_is_done_about_them() {
     assert!(has(&["default/doomed is gone, final state Unknown"]), "{lines:#?}");
     assert!(has(&["2 objects, live: true"]), "{lines:#?}");
 }
+
+#[test]
+fn parts_work_alone() {
+    assert_eq!(
+        run("parts"),
+        [
+            "default/web-0 is pod number 1",
+            "default/web-0 went while nobody looked",
+            "default/web-0 is pod number 1",
+            "1 of 1 run nginx, at 1",
+            "a list: [default/settings]",
+        ]
+    );
+}
