@@ -1,0 +1,120 @@
+//! D- and F-: the queue.
+
+use futures::FutureExt;
+use kube_informer::reflector::ReflectorStore;
+use kube_informer::{Delta, DeltaFifo, FinalState, Indexer};
+
+use crate::scene::object;
+
+/// `+a`, `~a`, `-a`, `?a` for a delete that was found out, `=a` of a list, `[a b]` a whole one.
+fn short(delta: &Delta) -> String {
+    match delta {
+        Delta::Added(object) => format!("+{}", object.name()),
+        Delta::Updated(object) => format!("~{}", object.name()),
+        Delta::Deleted(gone) if gone.final_state == FinalState::Known => format!("-{}", gone.name()),
+        Delta::Deleted(gone) => format!("?{}", gone.name()),
+        Delta::Replaced(object) => format!("={}", object.name()),
+        Delta::ReplacedAll { objects, .. } => {
+            let names: Vec<_> = objects.iter().map(kube_informer::Object::name).collect();
+            format!("[{}]", names.join(" "))
+        }
+        Delta::Sync(object) => format!("sync {}", object.name()),
+        Delta::Bookmark(version) => format!("@{version}"),
+        _ => "?".to_owned(),
+    }
+}
+
+fn drain(queue: &DeltaFifo) -> Vec<String> {
+    let pop = || queue.pop().now_or_never().flatten();
+    std::iter::from_fn(pop).flatten().map(|delta| short(&delta)).collect()
+}
+
+fn knowing(names: &[&str]) -> Indexer {
+    let mut store = Indexer::new();
+    names.iter().for_each(|name| store.put(object(name, 1)));
+    store
+}
+
+#[test]
+fn d4_d15_a_delete_of_what_nobody_knows_is_dropped_and_still_says_that_no_list_is_awaited() {
+    let mut queue = DeltaFifo::by_key(knowing(&[]).lister());
+    queue.delete(object("never", 1)).unwrap();
+    assert!(queue.is_empty() && queue.has_synced());
+}
+
+#[test]
+fn d9_deletes_that_a_list_shows_come_in_the_order_of_the_queue_then_of_the_store() {
+    let mut queue = DeltaFifo::by_key(knowing(&["z", "k", "b"]).lister());
+    for name in ["y", "c"] {
+        queue.add(object(name, 2)).unwrap();
+    }
+    queue.replace(vec![object("n", 3)], vec![], 4.into()).unwrap();
+    assert_eq!(drain(&queue), ["+y", "?y", "+c", "?c", "=n", "?z", "?k", "?b"]);
+}
+
+#[test]
+fn d14_whether_a_delta_is_of_the_first_list_is_asked_before_it_is_popped() {
+    let mut queue = DeltaFifo::by_key(knowing(&[]).lister());
+    queue.replace(vec![object("a", 1), object("b", 1)], vec![], 1.into()).unwrap();
+    queue.add(object("c", 2)).unwrap();
+    let mut initial = vec![];
+    while !queue.is_empty() {
+        let first_list = !queue.has_synced();
+        let deltas = queue.pop().now_or_never().flatten().unwrap();
+        initial.push((short(&deltas[0]), first_list));
+    }
+    let expected = [("=a", true), ("=b", true), ("+c", false)];
+    assert_eq!(initial, expected.map(|(delta, first)| (delta.to_owned(), first)));
+}
+
+#[test]
+fn f12_a_delete_that_waits_stays_before_the_list_that_has_the_object_again() {
+    let mut queue = DeltaFifo::in_order(knowing(&["a"]).lister());
+    queue.delete(object("a", 2)).unwrap();
+    queue.replace(vec![object("a", 3)], vec![], 4.into()).unwrap();
+    assert_eq!(drain(&queue), ["-a", "[a]"]);
+}
+
+#[test]
+fn f22_a_resync_in_order_is_one_delta_for_each_object_that_nothing_waits_for() {
+    let mut queue = DeltaFifo::in_order(knowing(&["a", "b", "c"]).lister());
+    queue.replace(vec![object("b", 2)], vec![], 4.into()).unwrap();
+    queue.resync();
+    assert_eq!(drain(&queue), ["[b]", "sync a", "sync c"]);
+}
+
+#[test]
+fn f23_a_bookmark_does_not_say_that_no_list_is_awaited() {
+    let mut queue = DeltaFifo::in_order(knowing(&[]).lister());
+    queue.bookmark(3.into()).unwrap();
+    assert!(!queue.has_synced());
+    assert_eq!(drain(&queue), ["@3"]);
+    assert!(!queue.has_synced());
+}
+
+#[tokio::test(start_paused = true)]
+async fn f26_any_number_may_pop_and_each_delta_goes_to_one_of_them() {
+    let mut queue = DeltaFifo::in_order(knowing(&[]).lister());
+    let poppers = [(); 3].map(|()| {
+        let queue = queue.clone();
+        tokio::spawn(async move {
+            let mut popped = vec![];
+            while let Some(deltas) = queue.pop().await {
+                popped.extend(deltas.iter().map(short));
+            }
+            popped
+        })
+    });
+    tokio::task::yield_now().await;
+    for version in 0..10 {
+        queue.update(object(&version.to_string(), version)).unwrap();
+        tokio::task::yield_now().await;
+    }
+    queue.close();
+    let mut all = vec![];
+    for popper in poppers {
+        all.extend(popper.await.unwrap());
+    }
+    all.sort();
+    assert_eq!(all, (0..10).map(|version| format!("~{version}")).collect::<Vec<_>>());
+}

@@ -1,0 +1,258 @@
+//! R- and W-: what the driver of the protocol does with stores, sources and ends.
+
+use std::time::Duration;
+
+use embedded_apiserver::{Fault, Verb};
+use kube_informer::reflector::ReflectorStore;
+use kube_informer::{
+    Error, Indexer, Next, Object, ObjectKey, Reflector, ResourceVersion, Result, SharedInformer,
+    State, Untyped,
+};
+use tokio::time::{Instant, timeout};
+
+use crate::scene::{
+    Lists, Notes, Own, add, builder, change, lists, names, remove, seconds, server, settle,
+    source, synced,
+};
+
+const LONG: Duration = Duration::from_secs(3600);
+
+#[tokio::test(start_paused = true)]
+async fn r5_fa9_a_source_that_does_not_stream_lists_is_listed() {
+    for (streams, expected) in [(true, &["stream"][..]), (false, &["list", "watch"])] {
+        let own = Own { streams, ..Own::default() };
+        let informer = SharedInformer::<Untyped>::from_source(own.clone()).build();
+        informer.start();
+        informer.wait_for_sync().await.unwrap();
+        settle().await;
+        assert_eq!(own.asked.take(), expected);
+        assert_eq!(names(&informer), ["a"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r10_r16_it_begins_at_once_and_never_gives_up() {
+    let server = server();
+    add(&server, "a");
+    server.faults().any().always().inject(Fault::status(500));
+    let reports = Notes::default();
+    let began = Instant::now();
+    let maps = builder(&server).on_error(reports.reporter()).build();
+    maps.start();
+    settle().await;
+    assert_eq!(server.requests().len(), 1, "at once");
+    seconds(3600).await;
+    let reports = reports.take();
+    assert_eq!(reports.len(), server.requests().len(), "each is reported");
+    // In the long run a pause is 30 to 60 seconds.
+    assert!((3600 / 60..3600 / 30 + 8).contains(&reports.len()), "{}", reports.len());
+    assert!(reports.iter().zip(1..).all(|(report, count)| report.attempt == count));
+    server.faults().clear();
+    maps.wait_for_sync().await.unwrap();
+    assert!(began.elapsed() < LONG + Duration::from_secs(61));
+}
+
+/// A store that takes nothing.
+#[derive(Default)]
+struct Unwilling(Indexer, Notes<String>);
+
+impl Unwilling {
+    fn refuse<T>(&self, what: &str) -> Result<T> {
+        self.1.push(what.to_owned());
+        Err("not/a/key".parse::<ObjectKey>().unwrap_err())
+    }
+}
+
+impl ReflectorStore for Unwilling {
+    fn replace(&mut self, _: Vec<Object>, _: Vec<Error>, version: ResourceVersion) -> Result<()> {
+        self.refuse(&format!("list at {version}"))
+    }
+    fn add(&mut self, object: Object) -> Result<()> {
+        self.refuse(&format!("+{}", object.name()))
+    }
+    fn update(&mut self, object: Object) -> Result<()> {
+        self.refuse(&format!("~{}", object.name()))
+    }
+    fn delete(&mut self, object: Object) -> Result<()> {
+        self.refuse(&format!("-{}", object.name()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r29_r52_a_store_that_refuses_is_reported_and_the_protocol_goes_on() {
+    let server = server();
+    add(&server, "a");
+    let (reports, told) = (Notes::default(), Notes::default());
+    let store = Unwilling(Indexer::new(), told.clone());
+    let reflector = Reflector::new(source(&server), store).on_error(reports.reporter());
+    let running = tokio::spawn(reflector.run_until(seconds(9)));
+    settle().await;
+    let listed_at = server.store().revision();
+    change(&server, "a", "second");
+    remove(&server, "a");
+    running.await.unwrap();
+    assert_eq!(told.take(), [format!("list at {listed_at}"), "~a".into(), "-a".into()]);
+    assert_eq!(reports.nexts(), ["skip", "skip", "skip"]);
+    assert_eq!(server.requests().len(), 1, "nothing is asked for again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn r30_l5_a_list_that_hangs_does_not_hold_up_a_stop() {
+    let hanging = Own { lists: Lists::Hang, ..Own::default() };
+    let informer = SharedInformer::<Untyped>::from_source(hanging).build();
+    informer.start();
+    settle().await;
+    assert!(matches!(informer.state(), State::Listing));
+    let began = Instant::now();
+    informer.shutdown().await;
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert!(informer.wait_for_sync().await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn r30_a_source_that_panics_stops_its_informer_and_nothing_else() {
+    let panicking = Own { lists: Lists::Panic, ..Own::default() };
+    let informer = SharedInformer::<Untyped>::from_source(panicking).build();
+    let mut events = informer.events();
+    informer.start();
+    let error = informer.wait_for_sync().await.unwrap_err().to_string();
+    assert!(error.contains("stopped"), "{error}");
+    assert!(informer.is_stopped() && matches!(informer.state(), State::Stopped));
+    assert!(events.next().await.is_none());
+    informer.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn r41_what_is_stopped_already_asks_for_nothing() {
+    let own = Own::default();
+    let reflector = Reflector::new(own.clone(), Indexer::<Untyped>::new());
+    reflector.run_until(std::future::ready(())).await;
+    let informer = SharedInformer::<Untyped>::from_source(own.clone()).build();
+    informer.stop();
+    informer.start();
+    settle().await;
+    assert!(own.asked.take().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn r42_w17_a_watch_is_let_go_of_whatever_ends_it() {
+    let server = server();
+    let maps = synced(builder(&server)).await;
+    assert_eq!(server.watches(), 1);
+    // An error, an end, silence: one watch at a time.
+    server.faults().on(Verb::Watch).after_events(0).inject(Fault::Gone);
+    seconds(10).await;
+    assert_eq!(server.watches(), 1);
+    server.drop_watches();
+    seconds(10).await;
+    assert_eq!(server.watches(), 1);
+    server.faults().on(Verb::Watch).after_events(0).inject(Fault::HalfOpen);
+    seconds(200).await;
+    assert_eq!(server.watches(), 1);
+    maps.shutdown().await;
+    settle().await;
+    assert_eq!(server.watches(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r48_errors_inside_a_watch_are_reported_with_what_is_done() {
+    let server = server();
+    let reports = Notes::default();
+    let maps = synced(builder(&server).on_error(reports.reporter())).await;
+    for (fault, expected, seconds_to_heal) in [
+        (Fault::Gone, "relist", 5),
+        (Fault::status(500), "resume", 5),
+        (Fault::Reset, "resume", 10),
+        (Fault::MalformedUtf8, "relist", 20),
+    ] {
+        server.faults().on(Verb::Watch).after_events(0).inject(fault.clone());
+        add(&server, &format!("for-{}", fault.name()));
+        seconds(seconds_to_heal).await;
+        assert_eq!(reports.nexts(), [expected], "{}", fault.name());
+        let report = reports.take().remove(0);
+        assert!(matches!(report.during, State::Watching), "{report}");
+        assert!(report.error.to_string().contains("configmaps"), "{report}");
+    }
+    assert_eq!(names(&maps).len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r53_r57_c16_i7_a_bookmark_moves_the_version_of_the_cache_and_tells_no_handler() {
+    let server = server();
+    let seen = Notes::default();
+    let maps = builder(&server).build();
+    assert!(maps.resource_version().is_empty());
+    maps.handler().for_each(seen.handler());
+    maps.start();
+    maps.wait_for_sync().await.unwrap();
+    settle().await;
+    assert_eq!(seen.take(), ["synced"]);
+    // Somebody else's object moves the server's version.
+    let secret = serde_json::json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "default", "name": "s"},
+    });
+    server.create(secret).unwrap();
+    let version = ResourceVersion::from(server.store().revision());
+    assert!(maps.resource_version() < version);
+    timeout(LONG, maps.wait_for_version(&version)).await.unwrap().unwrap();
+    assert_eq!(maps.resource_version(), version);
+    assert!(seen.take().is_empty());
+    maps.shutdown().await;
+    assert_eq!(maps.resource_version(), version);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w5_nothing_of_a_stream_that_breaks_before_its_end_is_seen() {
+    let server = server();
+    add(&server, "phantom");
+    add(&server, "b");
+    server.faults().on(Verb::Watch).after_events(1).inject(Fault::Reset);
+    let (seen, reports) = (Notes::default(), Notes::default());
+    let maps = builder(&server).on_error(reports.reporter()).build();
+    maps.handler().for_each(seen.handler());
+    maps.start();
+    settle().await;
+    assert_eq!(reports.nexts(), ["relist"]);
+    assert!(!maps.has_synced() && maps.lister().is_empty());
+    remove(&server, "phantom");
+    maps.wait_for_sync().await.unwrap();
+    settle().await;
+    assert_eq!(seen.take(), ["*b", "synced"]);
+    assert_eq!(names(&maps), ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w7_w10_l5_a_stop_ends_a_stream_and_a_pause_at_once() {
+    let server = server();
+    for fault in [Fault::HalfOpen, Fault::status_retry_after(429, "60")] {
+        server.faults().on(Verb::Watch).inject(fault.clone());
+        let maps = builder(&server).build();
+        maps.start();
+        settle().await;
+        let state = maps.state();
+        assert!(
+            matches!(state, State::Streaming | State::BackingOff { .. }),
+            "{}: {state}",
+            fault.name()
+        );
+        let began = Instant::now();
+        maps.shutdown().await;
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        assert!(!maps.has_synced() && matches!(maps.state(), State::Stopped));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn w9_a_server_that_cannot_stream_lists_is_not_asked_again_by_this_informer() {
+    let server = server();
+    server.faults().on(Verb::Watch).inject(Fault::status(422));
+    let reports = Notes::default();
+    let maps = synced(builder(&server).on_error(reports.reporter())).await;
+    assert_eq!(reports.take()[0].next, Next::FallBackToList);
+    server.faults().on(Verb::Watch).after_events(0).inject(Fault::Gone);
+    add(&server, "a");
+    seconds(10).await;
+    assert_eq!(names(&maps), ["a"]);
+    let streams = server.requests().iter().filter(|one| one.uri.contains("sendInitialEvents")).count();
+    assert_eq!((streams, lists(&server)), (1, 3));
+}
