@@ -102,7 +102,8 @@ async fn fa6_what_the_factory_says_holds_for_all_and_can_be_added_to() {
     for (namespace, name, app) in [("web", "a", "x"), ("web", "b", "y"), ("db", "c", "x")] {
         if server.get("namespaces", "", namespace).is_none() {
             let metadata = serde_json::json!({"name": namespace});
-            let object = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+            let object =
+                serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
             server.create(object).unwrap();
         }
         let object = serde_json::json!({

@@ -178,7 +178,8 @@ async fn i11_indexes_can_be_added_before_the_start_after_it_and_after_the_stop()
     let server = server();
     add(&server, "a");
     let maps = builder(&server).build();
-    let by_value = |name| maps.index_by(name, |map| map.field::<String>("data.value").ok().flatten());
+    let by_value =
+        |name| maps.index_by(name, |map| map.field::<String>("data.value").ok().flatten());
     let before = by_value("before");
     maps.start();
     maps.wait_for_sync().await.unwrap();
@@ -252,4 +253,47 @@ async fn i50_i51_i52_a_handler_sees_the_states_of_an_object_in_order_and_ends_wi
     let versions = versions.take();
     assert!(versions.windows(2).all(|pair| pair[0] <= pair[1]), "{versions:?}");
     assert_eq!(versions.last(), Some(&server.store().revision()));
+}
+
+/// Versions that were given out are given out again. A watch from one that the server has not
+/// reached yet is told nothing: whatever ends it for good shows it.
+#[tokio::test(start_paused = true)]
+async fn i21_a_server_that_was_restored_is_listed_anew_and_what_it_lost_is_deleted() {
+    let server = server();
+    add(&server, "a");
+    let backup = server.store().snapshot();
+    let maps = builder(&server).build();
+    let seen = Notes::default();
+    maps.handler().only_changes().for_each(seen.handler());
+    maps.start();
+    maps.wait_for_sync().await.unwrap();
+    for name in ["b", "c", "d"] {
+        add(&server, name);
+    }
+    settle().await;
+    assert_eq!(seen.take(), ["*a", "synced", "+b", "+c", "+d"]);
+    server.restore(&backup);
+    add(&server, "e");
+    server.faults().on(Verb::Watch).inject(Fault::Gone);
+    seconds(60).await;
+    assert_eq!(names(&maps), ["a", "e"]);
+    assert_eq!(seen.take(), ["?b", "?c", "?d", "+e"]);
+    assert_eq!(maps.resource_version().as_str(), server.store().revision().to_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn l1_l2_a_watch_that_falls_silent_is_noticed_in_time_and_resumed_without_a_list() {
+    let server = server();
+    let maps = synced(builder(&server)).await;
+    // A bookmark: this server sends some.
+    seconds(11).await;
+    assert!(maps.is_live() && maps.staleness().unwrap() < Duration::from_secs(10));
+    server.faults().on(Verb::Watch).after_events(0).inject(Fault::HalfOpen);
+    add(&server, "a");
+    seconds(60).await;
+    assert!(maps.lister().is_empty() && maps.staleness().unwrap() > Duration::from_secs(55));
+    seconds(20).await;
+    assert_eq!(names(&maps), ["a"]);
+    assert!(maps.is_live() && maps.staleness().unwrap() < Duration::from_secs(20));
+    assert_eq!(lists(&server), 1);
 }

@@ -11,7 +11,9 @@ fn short(delta: &Delta) -> String {
     match delta {
         Delta::Added(object) => format!("+{}", object.name()),
         Delta::Updated(object) => format!("~{}", object.name()),
-        Delta::Deleted(gone) if gone.final_state == FinalState::Known => format!("-{}", gone.name()),
+        Delta::Deleted(gone) if gone.final_state == FinalState::Known => {
+            format!("-{}", gone.name())
+        }
         Delta::Deleted(gone) => format!("?{}", gone.name()),
         Delta::Replaced(object) => format!("={}", object.name()),
         Delta::ReplacedAll { objects, .. } => {
@@ -31,7 +33,9 @@ fn drain(queue: &DeltaFifo) -> Vec<String> {
 
 fn knowing(names: &[&str]) -> Indexer {
     let mut store = Indexer::new();
-    names.iter().for_each(|name| store.put(object(name, 1)));
+    for name in names {
+        store.put(object(name, 1));
+    }
     store
 }
 

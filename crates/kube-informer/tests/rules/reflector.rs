@@ -11,8 +11,8 @@ use kube_informer::{
 use tokio::time::{Instant, timeout};
 
 use crate::scene::{
-    Lists, Notes, Own, add, builder, change, lists, names, remove, seconds, server, settle,
-    source, synced,
+    Lists, Notes, Own, add, builder, change, lists, names, remove, seconds, server, settle, source,
+    synced,
 };
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -53,12 +53,11 @@ async fn r10_r16_it_begins_at_once_and_never_gives_up() {
 }
 
 /// A store that takes nothing.
-#[derive(Default)]
-struct Unwilling(Indexer, Notes<String>);
+struct Unwilling(Notes<String>);
 
 impl Unwilling {
     fn refuse<T>(&self, what: &str) -> Result<T> {
-        self.1.push(what.to_owned());
+        self.0.push(what.to_owned());
         Err("not/a/key".parse::<ObjectKey>().unwrap_err())
     }
 }
@@ -83,7 +82,7 @@ async fn r29_r52_a_store_that_refuses_is_reported_and_the_protocol_goes_on() {
     let server = server();
     add(&server, "a");
     let (reports, told) = (Notes::default(), Notes::default());
-    let store = Unwilling(Indexer::new(), told.clone());
+    let store = Unwilling(told.clone());
     let reflector = Reflector::new(source(&server), store).on_error(reports.reporter());
     let running = tokio::spawn(reflector.run_until(seconds(9)));
     settle().await;
@@ -253,6 +252,7 @@ async fn w9_a_server_that_cannot_stream_lists_is_not_asked_again_by_this_informe
     add(&server, "a");
     seconds(10).await;
     assert_eq!(names(&maps), ["a"]);
-    let streams = server.requests().iter().filter(|one| one.uri.contains("sendInitialEvents")).count();
+    let streams =
+        server.requests().iter().filter(|one| one.uri.contains("sendInitialEvents")).count();
     assert_eq!((streams, lists(&server)), (1, 3));
 }

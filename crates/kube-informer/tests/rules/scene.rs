@@ -142,7 +142,9 @@ pub(crate) fn short<K>(event: &Event<K>) -> String {
             format!("={}", new.name())
         }
         Event::Updated { new, .. } => format!("~{}", new.name()),
-        Event::Deleted(gone) if gone.final_state == FinalState::Known => format!("-{}", gone.name()),
+        Event::Deleted(gone) if gone.final_state == FinalState::Known => {
+            format!("-{}", gone.name())
+        }
         Event::Deleted(gone) => format!("?{}", gone.name()),
         Event::Resynced(object) => format!("resync {}", object.name()),
         Event::Synced => "synced".to_owned(),
@@ -190,7 +192,9 @@ impl ListWatch for Own {
         self.asked.push(if initial { "stream" } else { "watch" });
         let end = WatchItem::Bookmark { resource_version: 1.into(), initial_events_end: true };
         let items = if initial { vec![WatchItem::Added(object("a", 1)), end] } else { vec![] };
-        Box::pin(async { Ok(stream::iter(items.into_iter().map(Ok)).chain(stream::pending()).boxed()) })
+        Box::pin(async {
+            Ok(stream::iter(items.into_iter().map(Ok)).chain(stream::pending()).boxed())
+        })
     }
 
     fn streams_lists(&self) -> bool {

@@ -76,7 +76,10 @@ async fn t6_r52_an_object_whose_transform_fails_is_recorded_and_reported_and_sto
     change(&server, "good", "worse");
     settle().await;
     assert_eq!(maps.resource_version(), ResourceVersion::from(server.store().revision()));
-    assert_eq!((names(&maps), failed()), (vec!["good".to_owned()], vec!["bad".into(), "good".into()]));
+    assert_eq!(
+        (names(&maps), failed()),
+        (vec!["good".to_owned()], vec!["bad".into(), "good".into()])
+    );
     assert_eq!(maps.status().failed, 2);
     // What can be kept again is.
     change(&server, "good", "second");

@@ -155,6 +155,15 @@ fn r31_items_say_what_they_are_or_are_what_the_list_says() {
 }
 
 #[test]
+fn r31_items_are_not_checked_for_their_kind() {
+    let mut other = pod("b", 2);
+    (other["kind"], other["apiVersion"]) = (json!("Job"), json!("batch/v1"));
+    let all = read(list(&json!([pod("a", 1), other])).to_string());
+    assert_eq!(all.items, ["web/a@1", "web/b@2"].map(|item| Ok(item.to_owned())));
+    assert!(all.end.is_ok());
+}
+
+#[test]
 fn r28_a_table_is_an_error_before_it_is_read() {
     let mut reader = reader(call());
     reader.push(br#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[],"items":["#);
