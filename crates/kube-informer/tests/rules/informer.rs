@@ -1,9 +1,10 @@
 //! C-, H- and I-: the life of an informer, and what its handlers are told.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use embedded_apiserver::{ApiServer, Fault, Verb};
-use kube_informer::{Event, SharedInformer, State, Untyped};
+use kube_informer::{Event, SharedInformer, State, Transform, Untyped};
 use tokio::time::timeout;
 
 use crate::scene::{
@@ -65,20 +66,35 @@ async fn c2_i5_i7_before_it_runs_there_is_no_version_and_no_sync() {
     assert_eq!(names(&maps), ["a"], "and the cache can be read");
 }
 
+/// The transform runs where the server is read: what it stops at `stop` is behind `queued`, which has
+/// not been applied by then.
 #[tokio::test(start_paused = true)]
-async fn c3_what_has_not_been_applied_when_it_is_stopped_is_not_applied() {
+async fn c3_what_is_queued_when_it_is_stopped_is_dropped() {
     let server = server();
-    let (maps, seen) = (builder(&server).build(), Notes::default());
+    let informer: Arc<OnceLock<Maps>> = Arc::default();
+    let (stopping, read) = (informer.clone(), Notes::default());
+    let noted = read.clone();
+    let maps = builder(&server).transform(Transform::json(move |map| {
+        let name = map["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        if name == "stop" {
+            stopping.get().unwrap().stop();
+        }
+        noted.push(name);
+    }));
+    let (maps, seen) = (maps.build(), Notes::default());
+    informer.set(maps.clone()).unwrap();
     maps.handler().for_each(seen.handler());
     maps.start();
     maps.wait_for_sync().await.unwrap();
     settle().await;
-    seen.take();
-    add(&server, "a");
-    maps.stop();
-    maps.shutdown().await;
+    add(&server, "queued");
+    add(&server, "stop");
     settle().await;
-    assert!(seen.take().is_empty() && maps.lister().is_empty());
+    assert!(maps.is_stopped());
+    maps.shutdown().await;
+    assert_eq!(read.take(), ["queued", "stop"]);
+    assert_eq!(seen.take(), ["synced"]);
+    assert!(maps.lister().is_empty());
 }
 
 /// What every callback finds in the cache, beside what it is told.
