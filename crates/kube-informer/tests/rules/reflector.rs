@@ -203,7 +203,7 @@ async fn r53_r57_c16_i7_a_bookmark_moves_the_version_of_the_cache_and_tells_no_h
 #[tokio::test(start_paused = true)]
 async fn w5_nothing_of_a_stream_that_breaks_before_its_end_is_seen() {
     let server = server();
-    add(&server, "phantom");
+    add(&server, "a-phantom");
     add(&server, "b");
     server.faults().on(Verb::Watch).after_events(1).inject(Fault::Reset);
     let (seen, reports) = (Notes::default(), Notes::default());
@@ -213,7 +213,7 @@ async fn w5_nothing_of_a_stream_that_breaks_before_its_end_is_seen() {
     settle().await;
     assert_eq!(reports.nexts(), ["relist"]);
     assert!(!maps.has_synced() && maps.lister().is_empty());
-    remove(&server, "phantom");
+    remove(&server, "a-phantom");
     maps.wait_for_sync().await.unwrap();
     settle().await;
     assert_eq!(seen.take(), ["*b", "synced"]);
