@@ -67,6 +67,19 @@ impl Error {
     pub(crate) fn stopped() -> Self {
         Self::new(Cause::Stopped, "the informer has been stopped")
     }
+
+    /// What a server answered: for sources of one's own, and for fakes. `in_stream` where it came as
+    /// an event of a watch, as a 410 usually does.
+    pub fn from_status(status: Status, in_stream: bool) -> Self {
+        let text = format!("the server says {}: {}", status.code, status.message);
+        Self::new(Cause::Api { status: Box::new(status), retry_after: None, in_stream }, text)
+    }
+
+    /// A connection or a stream that broke: for sources of one's own, and for fakes.
+    pub fn connection(text: impl Into<String>) -> Self {
+        Self::new(Cause::Broken, text)
+    }
+
     pub(crate) fn cause(&self) -> &Cause {
         &self.0.cause
     }

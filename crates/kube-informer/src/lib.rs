@@ -10,13 +10,14 @@
 //!
 //! - Every state in the cache is one that the server had, in the informer's scope and selectors. The
 //!   states of an object are seen in order; some may be skipped, none comes twice or goes back.
-//! - When [`has_synced`] turns true the cache is the server's content at one version. A relist replaces
-//!   it at once: no reader sees half of one.
+//! - When [`has_synced`] turns true the cache is the server's content at one version (for each of several
+//!   namespaces at one of its own). A relist replaces it at once: no reader sees half of one.
 //! - [`resource_version`] is honest: the cache has every change up to it. Each [`List`] carries the
 //!   version that it was read at, and [`wait_for_version`] waits until what one has written is there.
 //! - Once faults end the cache becomes the server's content again within a bounded time: a watch that
-//!   dies silently is noticed within 75 seconds, and no pause between attempts is longer than a minute,
-//!   unless the server asks for it.
+//!   dies silently is noticed within 75 seconds (on servers that never send bookmarks, once that is known,
+//!   within the eleven minutes after which a watch has to end), and no pause between attempts is longer than
+//!   a minute, unless the server asks for it.
 //!
 //! **Handlers can fold what they are told.** Each handler is called by one task, one call at a time:
 //!
@@ -31,7 +32,8 @@
 //!   still gives the cache.
 //! - Once it is removed it is not called again.
 //!
-//! **It says what is wrong.** [`on_error`] is told of every error and of what is done about it; each is logged
+//! **It says what is wrong.** [`on_error`] is told of every error that the client lets through (see
+//! [`KubeListWatch`] on its retries) and of what is done about it. The log has a trouble with the server
 //! once when it begins, when it changes, and when it is over. [`is_live`] and [`staleness`] say how far to
 //! trust the cache now, and [`wait_for_sync`] always ends, with the reason if it is not success.
 //!

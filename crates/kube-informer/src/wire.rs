@@ -23,6 +23,7 @@ pub(crate) use list::ListReader;
 pub(crate) use query::{ListQuery, WatchQuery};
 pub(crate) use request::{Call, Verb, request};
 pub(crate) use response::accept;
+pub(crate) use status::RETRY_AFTER_MAX;
 pub(crate) use target::Target;
 pub(crate) use transport::{failed, timed_out};
 pub(crate) use watch::{Change, WatchPart, WatchReader};

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use super::backoff::Backoff;
 use super::phase::{Effect, Page, Phase, Request, Seen};
-use super::table::{self, During, Fault, Pace, RETRY_AFTER_MAX, STREAM_FAILURES_MAX, Then};
+use super::table::{self, During, Fault, Pace, STREAM_FAILURES_MAX, Then};
 use crate::error::Cause;
 use crate::list_watch::{ListOptions, WatchOptions};
+use crate::wire::RETRY_AFTER_MAX;
 use crate::{Error, Next, ResourceVersion};
 
 /// What client-go asks for; a page of 500 pods is some 5 MB.

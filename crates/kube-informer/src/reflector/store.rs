@@ -7,7 +7,7 @@ use crate::{Error, Object, ObjectKey, ResourceVersion, Result};
 /// Where a [`Reflector`](crate::Reflector) writes. [`DeltaFifo`](crate::DeltaFifo) and
 /// [`Indexer`](crate::Indexer) are such stores.
 ///
-/// An error from one of these is reported, and the object recorded as failed; nothing ends.
+/// An error from one of these is reported as one of an object that is skipped; nothing ends.
 pub trait ReflectorStore: Send + 'static {
     /// The whole content, at a version. `unreadable` are in the list too, but could not be kept.
     fn replace(

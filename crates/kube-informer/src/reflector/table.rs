@@ -1,7 +1,5 @@
 //! What each error does: one table.
 
-use std::time::Duration;
-
 use crate::Error;
 use crate::error::Cause;
 
@@ -160,6 +158,3 @@ pub(crate) fn decide(
         ) => (Again, Backoff),
     }
 }
-
-/// The longest that a server may make us wait: one that says a day has a bug, or has been told one.
-pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(300);

@@ -17,8 +17,8 @@ use crate::error::Cause;
 
 /// The longest wait that a server can ask for. Servers under load ask for seconds; a proxy's
 /// maintenance page may ask for a day, and an informer that obeyed would stay blind long after.
-/// Ten minutes are as long as the longest watch.
-pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
+/// Five minutes are as long as the shortest watch.
+pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(300);
 
 /// Enough for the sentence of a server, and for the first line of a proxy.
 const MESSAGE_CHARS_MAX: usize = 300;

@@ -58,7 +58,7 @@ struct Unwilling(Notes<String>);
 impl Unwilling {
     fn refuse<T>(&self, what: &str) -> Result<T> {
         self.0.push(what.to_owned());
-        Err("not/a/key".parse::<ObjectKey>().unwrap_err())
+        Err(Error::connection("a test refuses"))
     }
 }
 
