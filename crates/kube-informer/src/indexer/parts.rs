@@ -45,6 +45,11 @@ impl Parts {
         }
     }
 
+    /// Whether a version is one that the part has left behind.
+    pub(super) fn is_before(&self, part: usize, version: &ResourceVersion) -> bool {
+        self.0.get(part).is_some_and(|part| *version < part.version)
+    }
+
     /// A list says where its part is, whatever was before.
     pub(super) fn set(&mut self, part: usize, version: ResourceVersion) {
         if let Some(part) = self.0.get_mut(part) {

@@ -99,7 +99,18 @@ impl State {
     }
 
     /// What it takes to make the content this. Nothing is done yet.
-    pub(super) fn plan(&self, part: usize, incoming: &[Incoming], keep: &[ObjectKey]) -> Plan {
+    pub(super) fn plan(
+        &self,
+        part: usize,
+        incoming: &[Incoming],
+        keep: &[ObjectKey],
+        version: &ResourceVersion,
+    ) -> Plan {
+        // Of another history, in which the same version may be another state's.
+        let goes_back = self.parts.is_before(part, version);
+        let is_same = |new: &Object, stored: &Object| {
+            same_state(new, stored) && (!goes_back || new.same_content(stored))
+        };
         let mut stays = vec![false; self.objects.places()];
         let mut find = |key: &ObjectKey| {
             let found = self.find(key.into());
@@ -110,7 +121,7 @@ impl State {
         };
         let place = |incoming: &Incoming| match find(incoming.object.key()) {
             None => Place::New,
-            Some((slot, stored)) if same_listed(&incoming.object, stored) => Place::Same(slot),
+            Some((slot, stored)) if is_same(&incoming.object, stored) => Place::Same(slot),
             Some((slot, _)) => Place::Other(slot),
         };
         let places = incoming.iter().map(place).collect();
@@ -251,11 +262,6 @@ impl State {
             index.set(slot, values);
         }
     }
-}
-
-/// The same state again, in a list, which may be of another history than what is stored.
-fn same_listed(new: &Object, stored: &Object) -> bool {
-    same_state(new, stored) && new.same_content(stored)
 }
 
 /// The same state again. Without a version nobody can tell.

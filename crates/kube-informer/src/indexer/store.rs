@@ -31,6 +31,7 @@ pub(crate) struct PreparedChanges {
 pub(crate) struct PreparedList {
     incoming: Vec<Incoming>,
     keep: Vec<ObjectKey>,
+    version: ResourceVersion,
     plan: Plan,
 }
 
@@ -141,33 +142,39 @@ impl Store {
         part: usize,
         objects: Vec<Object>,
         keep: Vec<ObjectKey>,
+        version: ResourceVersion,
     ) -> PreparedList {
-        self.plan(part, last_of_each_key(objects), keep)
+        self.plan(part, last_of_each_key(objects), keep, version)
     }
 
     /// The content, or the indexes, have changed meanwhile.
     pub(crate) fn prepare_list_again(&self, prepared: PreparedList) -> PreparedList {
-        self.plan(prepared.plan.part, prepared.incoming, prepared.keep)
+        self.plan(prepared.plan.part, prepared.incoming, prepared.keep, prepared.version)
     }
 
-    fn plan(&self, part: usize, mut incoming: Vec<Incoming>, keep: Vec<ObjectKey>) -> PreparedList {
-        let plan = self.state.read().plan(part, &incoming, &keep);
+    fn plan(
+        &self,
+        part: usize,
+        mut incoming: Vec<Incoming>,
+        keep: Vec<ObjectKey>,
+        version: ResourceVersion,
+    ) -> PreparedList {
+        let plan = self.state.read().plan(part, &incoming, &keep, &version);
         plan.prepare(&mut incoming);
-        PreparedList { incoming, keep, plan }
+        PreparedList { incoming, keep, version, plan }
     }
 
     /// Makes the content that of a list, at once; or gives it back, if it has to be prepared again.
     pub(crate) fn commit_list(
         &self,
         prepared: PreparedList,
-        version: &ResourceVersion,
     ) -> Result<Difference, Box<PreparedList>> {
         let mut state = self.state.write();
         if !state.holds(&prepared.plan) {
             return Err(Box::new(prepared));
         }
         let (mut difference, let_go) =
-            state.replace(prepared.incoming, prepared.plan, version.clone());
+            state.replace(prepared.incoming, prepared.plan, prepared.version);
         drop(state);
         drop(let_go);
         difference.deleted.sort_unstable_by(|one, other| one.key().cmp(other.key()));
@@ -181,9 +188,9 @@ impl Store {
         keep: &[ObjectKey],
         version: &ResourceVersion,
     ) -> Difference {
-        let mut prepared = self.prepare_list(0, objects, keep.to_vec());
+        let mut prepared = self.prepare_list(0, objects, keep.to_vec(), version.clone());
         loop {
-            match self.commit_list(prepared, version) {
+            match self.commit_list(prepared) {
                 Ok(difference) => return difference,
                 Err(again) => prepared = self.prepare_list_again(*again),
             }

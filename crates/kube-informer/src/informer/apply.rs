@@ -16,7 +16,7 @@ impl Core {
             match delta {
                 Delta::ReplacedAll { objects, unreadable, version } => {
                     self.apply_changes(part, std::mem::take(&mut changes));
-                    self.replace(part, objects, unreadable, &version);
+                    self.replace(part, objects, unreadable, version);
                 }
                 Delta::Added(object)
                 | Delta::Updated(object)
@@ -84,13 +84,13 @@ impl Core {
         part: usize,
         objects: Vec<Object>,
         unreadable: Vec<Error>,
-        version: &ResourceVersion,
+        version: ResourceVersion,
     ) {
         let keep = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
         self.failures.replace(part, unreadable);
-        let mut waiting = Some(self.store.prepare_list(part, objects, keep));
+        let mut waiting = Some(self.store.prepare_list(part, objects, keep, version));
         while let Some(prepared) = waiting.take() {
-            self.processor.distribute(|| match self.store.commit_list(prepared, version) {
+            self.processor.distribute(|| match self.store.commit_list(prepared) {
                 Ok(difference) => self.listed(difference),
                 Err(again) => {
                     waiting = Some(*again);

@@ -55,6 +55,16 @@ impl Drop for Alive {
     }
 }
 
+/// The task of an informer. However that ends (its runtime may be shut down), so does the informer.
+struct Running(Arc<Core>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.stop.cancel();
+        self.0.ended();
+    }
+}
+
 impl Core {
     pub(crate) fn new(source: Arc<dyn ListWatch>, tuning: Tuning) -> (Arc<Self>, Arc<Alive>) {
         Self::on(source.name().into(), vec![source], Store::new(), tuning)
@@ -112,12 +122,12 @@ impl Core {
         let runtime = Handle::current();
         self.observed.progress.send_modify(|progress| progress.started = true);
         self.processor.start(&runtime, &self.tasks, self.stop.child_token());
-        let core = self.clone();
-        self.tasks.spawn_on(async move { core.run().await }, &runtime);
+        let running = Running(self.clone());
+        self.tasks.spawn_on(async move { running.0.run().await }, &runtime);
         self.tasks.close();
     }
 
-    async fn run(self: Arc<Self>) {
+    async fn run(&self) {
         let mut reflecting = JoinSet::new();
         let queues: Vec<_> =
             (0..self.sources.len()).map(|part| self.reflect(part, &mut reflecting)).collect();
@@ -133,6 +143,10 @@ impl Core {
         }
         self.stop.cancel();
         while reflecting.join_next().await.is_some() {}
+    }
+
+    /// Tells everybody that it is over.
+    fn ended(&self) {
         self.processor.stop();
         self.observed.stopped();
     }
@@ -207,8 +221,7 @@ impl Core {
         self.stop.cancel();
         // Where nothing runs there is no task that would say so.
         if !self.started.swap(true, Ordering::SeqCst) {
-            self.processor.stop();
-            self.observed.stopped();
+            self.ended();
         }
     }
 

@@ -12,9 +12,20 @@ pub(super) struct Gather {
     /// Only streams need it: a list does not name an object twice.
     places: HashMap<ObjectKey, usize>,
     unreadable: Vec<Error>,
+    of_any_history: bool,
 }
 
 impl Gather {
+    /// A list that is about to come. One of the most recent state, whatever was seen before, may be
+    /// of another history of the server.
+    pub(super) fn new(of_any_history: bool) -> Self {
+        Self { of_any_history, ..Self::default() }
+    }
+
+    pub(super) fn is_of_any_history(&self) -> bool {
+        self.of_any_history
+    }
+
     /// An item of a list.
     pub(super) fn push(&mut self, object: Object) {
         self.objects.push(Some(object));

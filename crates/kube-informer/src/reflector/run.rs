@@ -70,7 +70,7 @@ impl<'a> Driver<'a> {
     async fn list(&mut self, options: ListOptions) -> Result<()> {
         self.doing = State::Listing;
         if options.continue_token.is_none() {
-            self.gather = Gather::default();
+            self.gather = Gather::new(options.resource_version.is_none());
             self.enter(&State::Listing);
         }
         let mut items = self.list_watch.list(options).await?;
@@ -107,7 +107,7 @@ impl<'a> Driver<'a> {
         let initial = options.send_initial_events;
         self.doing = State::Watching;
         if initial {
-            self.gather = Gather::default();
+            self.gather = Gather::new(options.resource_version.is_none());
             self.doing = State::Streaming;
             self.enter(&State::Streaming);
         }
@@ -226,9 +226,12 @@ impl<'a> Driver<'a> {
     }
 
     /// The instance that the store has, if the object is unchanged: a relist then keeps nothing
-    /// twice.
+    /// twice. In another history, where that is not known yet, a version can be another state's.
     fn known_or(&self, object: Object) -> Object {
-        self.store.known(object.key()).filter(|known| known.same_content(&object)).unwrap_or(object)
+        if self.gather.is_of_any_history() {
+            return object;
+        }
+        self.store.known(object.key()).filter(|known| known.same_version(&object)).unwrap_or(object)
     }
 
     async fn store_ready(&mut self) {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use embedded_apiserver::{Fault, Verb};
 use kube_informer::reflector::ReflectorStore;
 use kube_informer::{
-    Error, Indexer, Next, Object, ObjectKey, Reflector, ResourceVersion, Result, SharedInformer,
-    State, Untyped,
+    Error, Indexer, Next, Object, Reflector, ResourceVersion, Result, SharedInformer, State,
+    Untyped,
 };
 use tokio::time::{Instant, timeout};
 

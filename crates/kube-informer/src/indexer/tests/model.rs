@@ -147,6 +147,7 @@ impl Model {
         };
         let list: Vec<&Object> =
             list.iter().enumerate().filter(is_last).map(|(_, object)| object).collect();
+        let goes_back = is_older(version, &self.version);
         let mut said: [Vec<String>; 4] = Default::default();
         let mut new = BTreeMap::new();
         for (key, old) in &self.objects {
@@ -157,14 +158,18 @@ impl Model {
             }
         }
         for &object in &list {
-            let version = object.resource_version().as_str();
+            let object_version = object.resource_version().as_str();
             let stays = match self.objects.get(object.key()) {
                 None => {
                     said[1].push(text(object));
                     object
                 }
                 // A list may be of another history, where a version means another state.
-                Some(old) if !version.is_empty() && is_equal(old, object) => {
+                Some(old)
+                    if !object_version.is_empty()
+                        && old.same_version(object)
+                        && (!goes_back || is_equal(old, object)) =>
+                {
                     said[3].push(text(old));
                     old
                 }

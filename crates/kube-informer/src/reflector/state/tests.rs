@@ -474,6 +474,13 @@ fn a_server_that_never_sends_bookmarks_is_not_taken_for_dead_for_ever() {
         machine.opened(ZERO);
     }
     assert!(machine.patience(ZERO).unwrap().0 > secs(600));
+    // Nor forgotten, when it ends a watch or sends an event.
+    assert_eq!(machine.ended(secs(400)), None);
+    machine.opened(secs(400));
+    machine.seen(secs(400), Seen::Changed, &version("8"));
+    assert!(machine.patience(secs(400)).unwrap().0 > secs(600));
+    machine.seen(secs(460), Seen::Bookmark { initial_events_end: false }, &version("8"));
+    assert_eq!(machine.patience(secs(460)).unwrap().0, secs(75));
 }
 
 #[test]

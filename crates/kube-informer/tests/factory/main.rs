@@ -1,0 +1,11 @@
+//! Factories against the embedded server: what is shared, and how it begins and ends.
+
+#[allow(dead_code, reason = "shared with the other suites")]
+#[path = "../informer/scene.rs"]
+mod scene;
+
+mod custom;
+mod lifecycle;
+mod resync;
+mod scope;
+mod sharing;

@@ -1,0 +1,21 @@
+//! Shared informers against the embedded server: the numbered rules, and what must be shown.
+
+mod running;
+#[allow(dead_code, reason = "shared with the other suites")]
+mod scene;
+#[allow(dead_code, reason = "shared with the other suites")]
+mod script;
+
+mod blocking;
+mod cache;
+mod faults;
+mod handlers;
+mod lifecycle;
+mod lives;
+mod outages;
+mod panics;
+mod scenarios;
+mod shown;
+mod transforms;
+mod unfit;
+mod waiting;

@@ -1,0 +1,128 @@
+//! Resources that are not there, and addresses where nobody listens.
+
+use std::time::Duration;
+
+use embedded_apiserver::{ApiServer, Verb};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube_informer::list_watch::KubeListWatch;
+use kube_informer::{Event, SharedInformer, State};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::scene::{Errors, count, gaps, pause, seconds, server, settle, within};
+
+fn definition() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "orders.shop.example.com"},
+        "spec": {
+            "group": "shop.example.com", "scope": "Namespaced",
+            "names": {"plural": "orders", "singular": "order", "kind": "Order", "listKind": "OrderList"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                }},
+            }],
+        },
+    })
+}
+
+fn order(name: &str) -> Value {
+    json!({
+        "apiVersion": "shop.example.com/v1", "kind": "Order",
+        "metadata": {"name": name, "namespace": "default"},
+    })
+}
+
+fn orders(server: &ApiServer) -> (SharedInformer<DynamicObject>, Errors) {
+    let kind = GroupVersionKind::gvk("shop.example.com", "v1", "Order");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "orders");
+    let errors = Errors::default();
+    let source = KubeListWatch::new(server.client(), &resource);
+    let informer = SharedInformer::from_source(source).seed(1).on_error(errors.recorder()).build();
+    (informer, errors)
+}
+
+#[tokio::test(start_paused = true)]
+async fn error_table_404_says_so_goes_on_slowly_and_finds_what_is_installed_later() {
+    let server = server();
+    let (informer, errors) = orders(&server);
+    informer.start();
+    seconds(300).await;
+    let report = errors.last();
+    assert!(report.error.is_not_found());
+    let text = report.error.to_string();
+    for part in ["does not serve", "CustomResourceDefinition", "orders", "shop.example.com"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(matches!(informer.state(), State::BackingOff { .. }));
+    // L3: at least 30 s each.
+    let gaps = gaps(&server);
+    assert!(gaps.iter().all(|gap| *gap >= Duration::from_secs(30)), "{gaps:?}");
+    assert!(errors.all().iter().all(|report| pause(report) >= Duration::from_secs(30)));
+
+    server.create(definition()).unwrap();
+    server.create(order("o-1")).unwrap();
+    within(Duration::from_secs(60), "found", || informer.has_synced()).await;
+    assert_eq!(informer.lister().len(), 1);
+    assert!(informer.is_live());
+}
+
+#[tokio::test(start_paused = true)]
+async fn error_table_404_a_resource_that_goes_and_comes_back_is_listed_anew() {
+    let server = server();
+    server.create(definition()).unwrap();
+    server.create(order("o-1")).unwrap();
+    server.create(order("o-2")).unwrap();
+    let (informer, errors) = orders(&server);
+    let (tell, mut told) = mpsc::unbounded_channel();
+    informer.handler().for_each(move |event: Event<DynamicObject>| tell.send(event).unwrap());
+    informer.start();
+    informer.wait_for_sync().await.unwrap();
+    settle().await;
+    server
+        .delete("customresourcedefinitions.apiextensions.k8s.io", "", "orders.shop.example.com")
+        .unwrap();
+    seconds(300).await;
+    assert!(errors.last().error.is_not_found());
+    assert!(!informer.is_live());
+    server.create(definition()).unwrap();
+    server.create(order("o-2")).unwrap();
+    let back = || informer.is_live() && informer.lister().len() == 1;
+    within(Duration::from_secs(61), "back", back).await;
+    // I16: whatever it was told and when, it adds up to the one order that there is.
+    let mut there = std::collections::BTreeSet::new();
+    settle().await;
+    while let Ok(event) = told.try_recv() {
+        match event {
+            Event::Added { object, .. } => assert!(there.insert(object.name().to_owned())),
+            Event::Deleted(deleted) => assert!(there.remove(deleted.name())),
+            Event::Updated { new, .. } => assert!(there.contains(new.name())),
+            Event::Resynced(_) | Event::Synced => {}
+        }
+    }
+    assert_eq!(there.into_iter().collect::<Vec<_>>(), ["o-2"]);
+    assert_eq!(count(&server, Verb::List), 0);
+}
+
+/// Real sockets: only they know addresses.
+#[tokio::test]
+async fn error_table_refused_names_the_address() {
+    let port = {
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        socket.local_addr().unwrap().port()
+    };
+    let url: http::Uri = format!("http://127.0.0.1:{port}").parse().unwrap();
+    let client = kube::Client::try_from(kube::Config::new(url)).unwrap();
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let source = KubeListWatch::of::<k8s_openapi::api::core::v1::ConfigMap>(client);
+    let informer = SharedInformer::<k8s_openapi::api::core::v1::ConfigMap>::from_source(source)
+        .on_error(move |report| tell.send(report.clone()).unwrap())
+        .build();
+    informer.start();
+    let report = told.recv().await.expect("nobody listens");
+    assert!(report.error.is_connection_refused(), "{report}");
+    assert!(report.to_string().contains(&format!("127.0.0.1:{port}")), "{report}");
+    informer.shutdown().await;
+}

@@ -1,0 +1,116 @@
+//! Code of others panics: that is contained, counted, and the rest goes on. H-10, H-11.
+
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_informer::list_watch::{ListOptions, ListStream, WatchOptions, WatchStream};
+use kube_informer::{Event, ListWatch, NotSyncedReason, Result};
+
+use embedded_apiserver::{Fault, Verb};
+
+use super::running::{Book, Running};
+use super::scene::{Maps, maps_of, seconds, server, settle};
+
+fn dislikes(object: Option<&kube_informer::Object<ConfigMap>>) {
+    let bad = object.is_some_and(|object| object.name() == "bad");
+    assert!(!bad, "it does not like it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn h10_h11_a_handler_that_panics_goes_on_and_does_become_synced() {
+    let server = server();
+    server.add("bad", "1");
+    server.add("good", "1");
+    let running = Running::new(server);
+    let book = Book::default();
+    let mut write = book.writer();
+    let registration = running.informer.handler().for_each(move |event: Event<ConfigMap>| {
+        dislikes(event.object());
+        write(event);
+    });
+    let other = Book::keep(&running.informer);
+    let running = running.sync().await;
+    registration.wait_for_sync().await.unwrap();
+    running.server.change("bad", "2");
+    running.server.change("good", "2");
+    settle().await;
+    assert_eq!(registration.panics(), 2);
+    assert_eq!(book.news(), ["add good initially", "synced", "update good"]);
+    assert!(other.is_right(&running.informer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_filter_that_panics_lets_nothing_pass() {
+    let running = Running::synced(server()).await;
+    let book = Book::default();
+    let registration = running
+        .informer
+        .handler()
+        .filter(|object| {
+            dislikes(Some(object));
+            true
+        })
+        .for_each(book.writer());
+    running.server.add("bad", "1");
+    running.server.add("good", "1");
+    settle().await;
+    assert_eq!(book.news(), ["synced", "add good"]);
+    assert_eq!(registration.panics(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s14_an_index_function_that_panics_leaves_out_that_object() {
+    let running = Running::new(server());
+    let book = Book::keep(&running.informer);
+    let index = running.informer.index_by("all", |object| {
+        dislikes(Some(object));
+        ["all".to_owned()]
+    });
+    let running = running.sync().await;
+    running.server.add("bad", "1");
+    running.server.add("good", "1");
+    settle().await;
+    assert_eq!(running.names(), ["bad", "good"]);
+    assert_eq!(index.keys("all").len(), 1);
+    assert!(book.is_right(&running.informer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_handler_that_panics_is_contained_and_others_are_told() {
+    let server = server();
+    let source = maps_of(&server);
+    let running = Running::from_source(server, source, |builder| {
+        builder.on_error(|_| panic!("it does not like errors"))
+    });
+    running.server.faults().on(Verb::Watch).inject(Fault::status(503));
+    running.informer.start();
+    seconds(5).await;
+    assert!(running.informer.has_synced());
+    assert_eq!(running.errors.len(), 1);
+}
+
+/// A source that panics when it is asked to watch.
+struct Panics;
+
+impl ListWatch for Panics {
+    fn name(&self) -> &'static str {
+        "panics"
+    }
+    fn list(&self, _: ListOptions) -> BoxFuture<'_, Result<ListStream>> {
+        panic!("no list")
+    }
+    fn watch(&self, _: WatchOptions) -> BoxFuture<'_, Result<WatchStream>> {
+        panic!("no watch")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn l4_l5_a_source_that_panics_stops_the_informer_and_everybody_learns_of_it() {
+    let running = Running::from_source(server(), Panics, |builder| builder);
+    let mut stream = running.informer.events();
+    running.informer.start();
+    let error = running.informer.wait_for_sync().await.unwrap_err();
+    assert_eq!(error.reason, NotSyncedReason::Stopped);
+    assert!(stream.next().await.is_none());
+    assert_eq!(running.state(), "stopped");
+    running.informer.shutdown().await;
+}

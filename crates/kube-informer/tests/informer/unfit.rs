@@ -1,0 +1,145 @@
+//! Objects that do not fit: the one that is bad is named, and the rest goes on.
+
+use embedded_apiserver::{Fault, Verb};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_informer::list_watch::KubeListWatch;
+use serde_json::json;
+
+use super::running::{Book, Running};
+use super::scene::{Listed, Maps, maps_of, server, settle};
+use super::script::{End, Script, bookmark, event, list, stored};
+
+#[tokio::test(start_paused = true)]
+async fn i8_a_body_that_does_not_decode_is_in_the_cache_with_its_header() {
+    for listed in [true, false] {
+        let server = server();
+        for name in ["a", "b", "c"] {
+            server.add(name, "1");
+        }
+        let verb = if listed { Verb::List } else { Verb::Watch };
+        server.faults().on(verb).after_events(1).inject(Fault::WrongType);
+        let source = maps_of(&server);
+        let running = if listed {
+            Running::from_source(server, Listed(source), |builder| builder)
+        } else {
+            Running::from_source(server, source, |builder| builder)
+        };
+        let book = Book::keep(&running.informer);
+        let running = running.sync().await;
+        settle().await;
+        assert_eq!(running.names(), ["a", "b", "c"]);
+        assert_eq!(book.news().len(), 4);
+        // An error for the one who asks, and nobody else.
+        assert_eq!(running.errors.len(), 0);
+        let object = running.informer.lister().get(("default", "b")).unwrap();
+        let error = object.decode().unwrap_err();
+        assert!(error.is_decode() && error.to_string().contains("default/b"), "{error}");
+        assert_eq!(object.labels().get("value"), Some("1"));
+        assert!(running.informer.lister().get(("default", "a")).unwrap().decode().is_ok());
+        // The next state is fine.
+        running.server.change("b", "2");
+        settle().await;
+        let object = running.informer.lister().get(("default", "b")).unwrap();
+        assert_eq!(object.decode().unwrap().data.as_ref().unwrap()["value"], "2");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn i8_b12_items_without_readable_metadata_are_reported_counted_and_listed() {
+    let bad = [
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": 7}),
+        json!({"apiVersion": "v1", "kind": "ConfigMap"}),
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+            "name": "labelled", "namespace": "default", "resourceVersion": "44", "labels": [1],
+        }}),
+    ];
+    for listed in [true, false] {
+        let server = server();
+        let script = Script::default();
+        let mut items = vec![stored("a", "1", "40")];
+        items.extend(bad.clone());
+        items.push(stored("b", "1", "41"));
+        if listed {
+            script.list(&list("50", "", items));
+            script.watch([], End::Silent);
+        } else {
+            let mut lines: Vec<_> = items.iter().map(|item| event("ADDED", item)).collect();
+            lines.push(bookmark("50", Some("true")));
+            script.watch(lines, End::Silent);
+        }
+        let source = KubeListWatch::of::<ConfigMap>(script.client(&server));
+        let running = if listed {
+            Running::from_source(server, Listed(source), |builder| builder)
+        } else {
+            Running::from_source(server, source, |builder| builder)
+        };
+        let running = running.sync().await;
+        // client-go drops the whole list.
+        assert_eq!(running.names(), ["a", "b"]);
+        assert_eq!(running.informer.status().failed, 3, "listed: {listed}");
+        let failed = running.informer.failed();
+        assert_eq!(failed.len(), 3);
+        assert!(failed.iter().all(kube_informer::Error::is_unreadable));
+        let named: Vec<_> = failed.iter().filter_map(kube_informer::Error::key).collect();
+        assert_eq!(named.len(), 1);
+        assert_eq!(named[0].to_string(), "default/labelled");
+        assert_eq!(running.errors.nexts(), ["skip"; 3]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn i8_what_cannot_be_kept_in_a_watch_is_recorded_until_it_can_or_is_gone() {
+    let unreadable = |version: &str| {
+        let mut map = stored("a", "1", version);
+        map["metadata"]["labels"] = json!([1]);
+        map
+    };
+    let server = server();
+    let script = Script::default();
+    script.watch(
+        [
+            event("ADDED", &stored("a", "1", "40")),
+            bookmark("50", Some("true")),
+            event("MODIFIED", &unreadable("51")),
+            event("ADDED", &stored("b", "1", "52")),
+        ],
+        End::Silent,
+    );
+    let source = KubeListWatch::of::<ConfigMap>(script.client(&server));
+    let running = Running::from_source(server, source, |builder| builder);
+    let book = Book::keep(&running.informer);
+    let running = running.sync().await;
+    settle().await;
+    assert_eq!(running.informer.status().failed, 1);
+    assert_eq!(running.informer.resource_version(), *"52");
+    assert_eq!(book.news(), ["add a initially", "synced", "add b"]);
+    assert!(book.is_right(&running.informer));
+    // Silence; the watch that comes next brings the end of it.
+    script.watch([event("DELETED", &unreadable("53"))], End::Silent);
+    super::scene::seconds(80).await;
+    assert_eq!(running.informer.status().failed, 0);
+    assert_eq!(book.news(), ["miss a"]);
+    assert_eq!(running.names(), ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn i19_objects_too_deep_and_too_long_end_no_process() {
+    let server = server();
+    server.add("a", "1");
+    server.add("b", "1");
+    server.faults().on(Verb::Watch).inject(Fault::TooDeep { levels: 10_000 });
+    let running = Running::synced(server).await;
+    settle().await;
+    // The one is listed as what cannot be kept, by its name; the rest goes on.
+    assert_eq!(running.names(), ["b"]);
+    let failed: Vec<_> =
+        running.informer.failed().iter().map(|error| error.key().cloned()).collect();
+    assert_eq!(failed.len(), 1);
+    assert_eq!(failed[0].as_ref().map(|key| key.name()), Some("a"));
+    running.server.faults().on(Verb::Watch).inject(Fault::Oversized { bytes: 3 << 20 });
+    running.server.change("a", "2");
+    settle().await;
+    running.server.change("a", "3");
+    super::scene::seconds(60).await;
+    assert!(super::scene::agrees(&running.server, &running.informer.lister()));
+}

@@ -1,0 +1,15 @@
+//! The reflector against the embedded server: the numbered rules, by what the server was asked.
+
+#[allow(dead_code, reason = "shared with the other suites")]
+#[path = "../informer/scene.rs"]
+mod scene;
+#[allow(dead_code, reason = "shared with the other suites")]
+#[path = "../informer/script.rs"]
+mod script;
+
+mod errors;
+mod lists;
+mod logs;
+mod reflecting;
+mod streams;
+mod watches;
