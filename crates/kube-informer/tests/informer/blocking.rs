@@ -2,6 +2,7 @@
 
 use std::sync::mpsc;
 
+use kube_informer::State;
 use tokio::sync::mpsc as asynchronous;
 
 use super::running::Running;
@@ -48,10 +49,13 @@ async fn i14_one_handler_that_blocks_holds_up_neither_the_other_nine_nor_the_cac
 
     // L5: a stop does not wait for it, a shutdown does.
     running.informer.stop();
+    let mut states = running.informer.watch_state();
+    states.wait_for(|state| matches!(state, State::Stopped)).await.unwrap();
     let informer = running.informer.clone();
     let shutdown = tokio::spawn(async move { informer.shutdown().await });
     tokio::task::yield_now().await;
     assert!(!shutdown.is_finished());
+    assert!(enters.is_empty());
     drop(go_on);
     shutdown.await.unwrap();
     assert!(enters.recv().await.is_none(), "I13: it was never called again, and is gone");

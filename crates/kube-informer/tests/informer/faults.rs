@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use embedded_apiserver::{ApiServer, Denial, Fault, Verb};
+use embedded_apiserver::{Denial, Fault, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::State;
 use kube_informer::list_watch::KubeListWatch;
@@ -369,43 +369,4 @@ async fn error_table_versions_that_go_back_begin_a_new_epoch() {
     recovers(&running, 3).await;
     assert_eq!(asked(&running.server), ["stream"; 2], "the newest, whatever it is");
     assert_eq!(book.news(), ["add a initially", "add b initially", "synced", "miss a", "miss b"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn l1_l3_whatever_lasts_is_asked_for_kindly_and_passes() {
-    type Of = fn() -> Fault;
-    let lasting: [(&str, Of); 9] = [
-        ("refused", || Fault::Refused),
-        ("reset", || Fault::Reset),
-        ("401", || Fault::status(401)),
-        ("403", || Fault::status(403)),
-        ("404", || Fault::status(404)),
-        ("410", || Fault::Gone),
-        ("429", || Fault::status(429)),
-        ("503", || Fault::status(503)),
-        ("html", || Fault::html(200)),
-    ];
-    for (name, fault) in lasting {
-        let server: ApiServer = server();
-        server.add("a", "1");
-        server.add("b", "1");
-        let running = Running::synced(server).await;
-        let book = Book::keep(&running.informer);
-        seconds(5).await;
-        running.server.clear_record();
-        let rule = running.server.faults().any().always().inject(fault());
-        running.server.drop_watches();
-        seconds(1800).await;
-        running.server.remove("a");
-        running.server.add("c", "1");
-        seconds(1800).await;
-        // At most once per half of the longest pause, in the long run: 15 s.
-        let asked = asked(&running.server).len();
-        assert!((60..=240).contains(&asked), "{name}: {asked} in an hour");
-        assert!(!running.informer.is_live(), "{name}");
-        assert_eq!(running.names(), ["a", "b"], "{name}");
-        running.server.faults().remove(rule);
-        recovers(&running, 61).await;
-        assert!(book.is_right(&running.informer), "{name}");
-    }
 }

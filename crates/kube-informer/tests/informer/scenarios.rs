@@ -7,7 +7,7 @@ use fastrand::Rng;
 use tokio::time::sleep;
 
 use super::running::{Book, Running};
-use super::scene::{Maps, agrees, seconds, within};
+use super::scene::{Maps, agrees, asked, seconds, server, within};
 
 const SEEDS: u64 = 3;
 /// A dead watch is noticed, a pause is over, a list comes.
@@ -157,5 +157,46 @@ async fn l1_i8_everything_at_once() {
         })
         .await;
         never_went_back(&books);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn l1_l3_whatever_lasts_is_asked_for_kindly_and_passes() {
+    type Of = fn() -> Fault;
+    let lasting: [(&str, Of); 9] = [
+        ("refused", || Fault::Refused),
+        ("reset", || Fault::Reset),
+        ("401", || Fault::status(401)),
+        ("403", || Fault::status(403)),
+        ("404", || Fault::status(404)),
+        ("410", || Fault::Gone),
+        ("429", || Fault::status(429)),
+        ("503", || Fault::status(503)),
+        ("html", || Fault::html(200)),
+    ];
+    for (name, fault) in lasting {
+        let server: ApiServer = server();
+        server.add("a", "1");
+        server.add("b", "1");
+        let running = Running::synced(server).await;
+        let book = Book::keep(&running.informer);
+        seconds(5).await;
+        running.server.clear_record();
+        let rule = running.server.faults().any().always().inject(fault());
+        running.server.drop_watches();
+        seconds(1800).await;
+        running.server.remove("a");
+        running.server.add("c", "1");
+        seconds(1800).await;
+        // At most once per half of the longest pause, in the long run: 15 s.
+        let asked = asked(&running.server).len();
+        assert!((60..=240).contains(&asked), "{name}: {asked} in an hour");
+        assert!(!running.informer.is_live(), "{name}");
+        assert_eq!(running.names(), ["a", "b"], "{name}");
+        running.server.faults().remove(rule);
+        let recovered =
+            || running.informer.is_live() && agrees(&running.server, &running.informer.lister());
+        within(Duration::from_secs(61), name, recovered).await;
+        assert!(book.is_right(&running.informer), "{name}");
     }
 }
