@@ -135,7 +135,7 @@ async fn i19_objects_too_deep_and_too_long_end_no_process() {
     let failed: Vec<_> =
         running.informer.failed().iter().map(|error| error.key().cloned()).collect();
     assert_eq!(failed.len(), 1);
-    assert_eq!(failed[0].as_ref().map(|key| key.name()), Some("a"));
+    assert_eq!(failed[0].as_ref().map(kube_informer::ObjectKey::name), Some("a"));
     running.server.faults().on(Verb::Watch).inject(Fault::Oversized { bytes: 3 << 20 });
     running.server.change("a", "2");
     settle().await;

@@ -1,0 +1,276 @@
+//! What must be so at every step, and what must be so when nothing goes wrong any more.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use embedded_apiserver::{Fault, Verb};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::fold::What;
+use super::handlers::{Entry, Handler};
+use super::history::Told;
+use super::indexes::check_namespaces;
+use super::informers::Informer;
+use super::run::Run;
+
+/// How long it may take until everything is right again (L1). The longest way there: a watch is dead,
+/// which is noticed after 75 s of silence; asked again, the server says 410 or less, and the list
+/// waits for up to a minute; a stream of it has lost its end, which is noticed after 30 s; a list in
+/// its place may have been answered already, by silence, for 75 s; and before all of that a minute of
+/// backoff or 20 s of Retry-After, and 40 s that an answer comes late.
+const CONVERGE_MAX: Duration = Duration::from_secs(75 + 60 + 30 + 75 + 60 + 40);
+
+/// A watch that has fallen silent twice before there was a bookmark is believed to have none, and is
+/// waited for until the server would have ended it: 10 minutes and 75 s instead of 75 s.
+const WITHOUT_BOOKMARKS: Duration = Duration::from_secs(600);
+
+/// How long until the version is the server's, too: the watch that would tell may be dead, which
+/// nobody can see while nothing changes; a bookmark comes within a minute on one that is not.
+const BOOKMARK_MAX: Duration = Duration::from_secs(65);
+
+impl Run {
+    /// What must be so at every step.
+    pub(crate) fn check(&mut self) {
+        self.digest_faults();
+        let errors = std::mem::take(&mut *self.errors.lock().expect("nobody panics with it"));
+        for error in errors {
+            self.note(error);
+        }
+        for at in 0..self.informers.len() {
+            if let Some(state) = self.informers[at].new_state().map(str::to_owned) {
+                let version = self.informers[at].version();
+                self.note(format!("informer {at} is {state} at {version:?}"));
+            }
+        }
+        self.fold();
+        self.lossy |= self.informers.iter().any(Informer::has_nameless_failures);
+        if self.lossy {
+            return;
+        }
+        for informer in &mut self.informers {
+            if let Err(why) = informer.check_honesty(&self.history) {
+                panic!("{}: {why}", informer.handle.name());
+            }
+        }
+    }
+
+    /// What struck means more than that somebody had to try again.
+    fn digest_faults(&mut self) {
+        let fired = self.server.faults().fired();
+        for fault in &fired[self.faults_seen..] {
+            match fault.name {
+                "drop-event" | "reorder-events" => self.lossy = true,
+                "half-open" | "stalled-body" | "bookmark-lost" => self.silences += 1,
+                "wrong-type" | "oversized" | "too-deep" | "malformed-utf8" => self.damaged = true,
+                "stale-list" => {
+                    let requests = self.server.requests();
+                    let request = requests.iter().find(|request| request.id == fault.request);
+                    if request.is_some_and(|request| !request.uri.contains("resourceVersion=")) {
+                        // Asked for the most recent state, the server said an old one. That is what
+                        // a restore looks like, and nobody can tell.
+                        let top = self.history.top();
+                        self.history.branch(top);
+                    }
+                }
+                _ => {}
+            }
+            self.trace.push(format!("{} struck request {}", fault.name, fault.request));
+        }
+        self.faults_seen = fired.len();
+    }
+
+    /// What handlers were told since the last time.
+    fn fold(&mut self) {
+        let entries = std::mem::take(&mut *self.log.lock().expect("nobody panics with it"));
+        for entry in entries {
+            let Entry { handler: id, what, cached, version } = entry;
+            self.trace.push(format!("{id}: {what} (cached {cached:?} at {version})"));
+            let handler = self.handlers.iter_mut().find(|handler| handler.id == id);
+            let Some(handler) = handler else { panic!("I13: handler {id} has left") };
+            let informer = &self.informers[handler.informer];
+            let Informer { scope, relisted, .. } = informer;
+            if let Err(why) = handler.fold.take(&self.history, scope, self.base, &what) {
+                panic!("handler {id}: {what}: {why}");
+            }
+            let repeats = matches!(&what, What::Updated { old, new } if old == new);
+            assert!(
+                !repeats || handler.wants.resync || relisted.load(SeqCst),
+                "handler {id}: {what}: neither a relist nor a resync repeated it"
+            );
+            // While there are two histories, versions cannot be compared.
+            let comparable = self.history.current() == self.base;
+            let version = if informer.is_in_parts() { u64::MAX } else { version };
+            assert!(
+                !comparable || is_cached(&what, cached, version, handler.wants.filtered),
+                "I9: handler {id}: {what}, but the cache at {version} has {cached:?}"
+            );
+        }
+    }
+
+    pub(crate) fn check_indexes(&self) {
+        for index in &self.indexes {
+            index.check(&self.informers);
+        }
+        self.informers.iter().for_each(check_namespaces);
+    }
+
+    /// Nothing goes wrong any more: in bounded time, everything is right.
+    pub(crate) async fn quiet(&mut self) {
+        self.note("quiet");
+        self.server.faults().clear();
+        self.server.accept_connections();
+        self.server.access().allow_everything();
+        let began = Instant::now();
+        self.let_restores_be_noticed(began).await;
+        self.settle().await;
+        self.check();
+        if self.lossy {
+            self.force_lists();
+        }
+        let began = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        loop {
+            sleep(pause).await;
+            self.poll_streams(true).await;
+            self.settle().await;
+            self.check();
+            match self.converged() {
+                Ok(()) => break,
+                Err(why) => {
+                    let waited = began.elapsed();
+                    assert!(waited < self.converge_max(), "L1: after {waited:?}: {why}");
+                    pause = (pause * 2).min(Duration::from_secs(5));
+                }
+            }
+        }
+        self.lossy = false;
+        self.note(format!("converged after {:?}", began.elapsed()));
+        let merged: u64 = self.handlers.iter().map(|handler| handler.registration().merged()).sum();
+        if merged > 0 {
+            self.note(format!("{merged} events were merged"));
+        }
+        self.check_at_rest().await;
+    }
+
+    fn converge_max(&self) -> Duration {
+        let silent = if self.silences < 2 { Duration::ZERO } else { WITHOUT_BOOKMARKS };
+        CONVERGE_MAX + silent
+    }
+
+    async fn check_at_rest(&mut self) {
+        self.check_indexes();
+        for informer in &mut self.informers {
+            informer.check_bodies(&self.history, self.damaged);
+        }
+        // I7: what was written can be waited for.
+        let top = self.history.top();
+        for informer in &self.informers {
+            let limit = self.converge_max() + BOOKMARK_MAX;
+            let waited = timeout(limit, informer.handle.wait_for_version(top)).await;
+            let name = informer.handle.name();
+            assert!(matches!(waited, Ok(Ok(()))), "L1: {name} does not come to {top}: {waited:?}");
+        }
+        self.settle().await;
+        self.poll_streams(true).await;
+        self.check();
+        self.base = self.history.current();
+        let base = self.base;
+        self.informers.iter_mut().for_each(|informer| informer.forget_before(base));
+        self.troubled = false;
+        for informer in &self.informers {
+            informer.relisted.store(false, SeqCst);
+        }
+    }
+
+    /// A watch from a version that the server has not reached is told nothing wrong. Something has to
+    /// make it end, and its informer list.
+    async fn let_restores_be_noticed(&mut self, began: Instant) {
+        while self.limit.is_some() {
+            let top = self.history.top();
+            let is_ahead = |informer: &&Informer| informer.version().is_some_and(|v| v > top);
+            if self.informers.iter().all(|informer| informer.handle.is_live())
+                && !self.informers.iter().any(|informer| is_ahead(&informer))
+            {
+                self.limit = None;
+                self.note("a restore is noticed");
+                return;
+            }
+            let watches = self.server.watches() as u64;
+            let gone = self.server.faults().on(Verb::Watch).after_events(0).times(watches);
+            if watches > 0 && self.informers.iter().filter(is_ahead).any(Informer::is_watching) {
+                gone.inject(Fault::Gone);
+            }
+            self.settle().await;
+            self.server.faults().clear();
+            sleep(Duration::from_secs(5)).await;
+            self.check();
+            assert!(began.elapsed() < self.converge_max(), "I21: a restore was not noticed");
+        }
+    }
+
+    /// Makes every watch expire: a list mends what was lost.
+    fn force_lists(&mut self) {
+        self.note("force lists");
+        self.writers.nudge(&self.server, &mut self.history);
+        self.server.store().compact(self.history.top());
+        self.server.restart();
+    }
+
+    fn converged(&self) -> Result<(), String> {
+        for informer in &self.informers {
+            informer.check_convergence(&self.history)?;
+        }
+        self.handlers.iter().try_for_each(|handler| self.has_caught_up(handler))
+    }
+
+    /// I11, I12: folded, what the handler was told is the cache.
+    fn has_caught_up(&self, handler: &Handler) -> Result<(), String> {
+        let id = handler.id;
+        if !handler.fold.synced || !handler.registration().has_synced() {
+            return Err(format!("I12: handler {id} is not synced"));
+        }
+        let list = self.informers[handler.informer].handle.lister().list();
+        let passes = |object: &&kube_informer::Object| {
+            let app = object.labels().get("app");
+            handler.filter.is_none_or(|filter| filter.passes(object.name(), app))
+        };
+        let cache = list.iter().filter(passes).map(Told::of);
+        let cache: BTreeMap<_, _> = cache.map(|told| (told.key.clone(), told)).collect();
+        if cache != handler.fold.view {
+            return Err(format!(
+                "I11: handler {id} believes {:?}, the cache is {cache:?}",
+                handler.fold.view
+            ));
+        }
+        Ok(())
+    }
+
+    /// I17: who asked for a resync gets one, of everything, when it is due.
+    pub(crate) async fn check_resyncs(&mut self) {
+        let before: Vec<_> = self.handlers.iter().map(|handler| handler.fold.repeated).collect();
+        let wait = self.handlers.iter().filter_map(|handler| handler.resync).max();
+        sleep(wait.unwrap_or_default() + Duration::from_secs(2)).await;
+        self.poll_streams(true).await;
+        self.check();
+        for (handler, before) in self.handlers.iter().zip(before) {
+            let due = handler.resync.is_some() && !handler.wants.only_changes;
+            let repeated = handler.fold.repeated - before;
+            let all = handler.fold.view.len();
+            assert!(!due || repeated >= all, "I17: handler {} got no resync", handler.id);
+        }
+    }
+}
+
+/// I9: the cache is at least as new as what a handler is told.
+fn is_cached(what: &What, cached: Option<u64>, version: u64, filtered: bool) -> bool {
+    let Some(told) = what.told() else { return true };
+    if matches!(what, What::Deleted { .. }) {
+        // One that left a filter is still there.
+        return filtered || version >= told.version && cached.is_none_or(|at| at > told.version);
+    }
+    match cached {
+        Some(at) => at >= told.version && version >= told.version,
+        None => version > told.version,
+    }
+}

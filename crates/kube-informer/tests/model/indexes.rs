@@ -1,0 +1,111 @@
+//! Indexes, and what they must hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube_informer::{Index, Object};
+use serde_json::Value;
+
+use super::history::State;
+use super::informers::Informer;
+
+#[derive(Debug, Clone, Copy)]
+enum By {
+    Label,
+    Field,
+    Controller,
+    /// Several values, or none.
+    Function,
+}
+
+/// An index, and by what.
+pub(crate) struct Checked {
+    informer: usize,
+    by: By,
+    index: Index,
+}
+
+fn letters(name: &str, app: Option<&str>) -> Vec<String> {
+    let letters: Vec<String> = name.chars().map(String::from).collect();
+    if app == Some("db") {
+        Vec::new()
+    } else {
+        letters.into_iter().chain(app.map(Into::into)).collect()
+    }
+}
+
+impl Checked {
+    pub(crate) fn add(rng: &mut fastrand::Rng, informer: usize, of: &Informer) -> Self {
+        let (by, index) = match rng.u8(..4) {
+            0 => (By::Label, of.handle.index_by_label("app")),
+            1 => (By::Field, of.handle.index_by_field("spec.nodeName")),
+            2 => (By::Controller, of.handle.index_by_controller()),
+            _ => {
+                let values = |object: &Object| letters(object.name(), object.labels().get("app"));
+                (By::Function, of.handle.index_by("letters", values))
+            }
+        };
+        Self { informer, by, index }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        format!("index of informer {} by {:?}", self.informer, self.by)
+    }
+
+    fn values(&self, key: &str, state: &State) -> BTreeSet<String> {
+        let name = key.split_once('/').map_or(key, |(_, name)| name);
+        let body = &state.body;
+        let one = |value: &Value| value.as_str().map(str::to_owned).into_iter().collect();
+        match self.by {
+            By::Label => one(&body["metadata"]["labels"]["app"]),
+            By::Field => one(&body["spec"]["nodeName"]),
+            By::Controller => one(&body["metadata"]["ownerReferences"][0]["uid"]),
+            By::Function => letters(name, state.label("app")).into_iter().collect(),
+        }
+    }
+
+    /// I15: every key under each of its values, and nothing else.
+    pub(crate) fn check(&self, informers: &[Informer]) {
+        let informer = &informers[self.informer];
+        let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for object in informer.handle.lister().list() {
+            let body = object.to_json().expect("it is there");
+            let state = State::new(serde_json::from_slice(&body).expect("it is JSON"));
+            let key = object.key().as_str();
+            for value in self.values(key, &state) {
+                expected.entry(value).or_default().push(key.to_owned());
+            }
+        }
+        for keys in expected.values_mut() {
+            keys.sort_unstable();
+        }
+        let found = self.index.values().into_iter().map(|value| {
+            let keys = self.index.keys(&value).iter().map(|key| key.as_str().to_owned()).collect();
+            (value.to_string(), keys)
+        });
+        let found: BTreeMap<String, Vec<String>> = found.collect();
+        assert_eq!(found, expected, "I15: {}", self.describe());
+        for value in expected.keys() {
+            for object in &self.index.get(value) {
+                let cached =
+                    informer.handle.lister().get(object.key()).expect("indexed, so cached");
+                assert!(object.is_same_instance(&cached), "I15: {} has another", self.describe());
+            }
+        }
+    }
+}
+
+/// The index that every cache has.
+pub(crate) fn check_namespaces(informer: &Informer) {
+    let lister = informer.handle.lister();
+    let mut namespaces: BTreeMap<String, usize> = BTreeMap::new();
+    for key in lister.keys() {
+        *namespaces.entry(key.namespace().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    for namespace in super::writes::NAMESPACES {
+        let expected = namespaces.remove(namespace).unwrap_or_default();
+        let found = lister.by_index("namespace", namespace).expect("every cache has it");
+        assert_eq!(found.len(), expected, "I15: {namespace}");
+        assert_eq!(lister.namespace(namespace).len(), expected, "I15: {namespace}");
+    }
+    assert!(namespaces.is_empty(), "I15: {namespaces:?} have no index");
+}

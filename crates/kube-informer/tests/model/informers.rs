@@ -1,0 +1,291 @@
+//! The informers of a run: every way to list and to watch, and what their caches must hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
+use kube_informer::list_watch::{
+    KubeListWatch, ListOptions, ListStream, WatchOptions, WatchStream,
+};
+use kube_informer::{
+    ErrorReport, InformerBuilder, ListWatch, Lister, Next, Result, SharedInformer,
+    SharedInformerFactory,
+};
+use serde_json::Value;
+
+use super::history::{History, Place, Scope, State, Told};
+
+/// A server that cannot stream lists.
+struct ListsOnly(KubeListWatch);
+
+impl ListWatch for ListsOnly {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn list(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream>> {
+        self.0.list(options)
+    }
+    fn watch(&self, options: WatchOptions) -> BoxFuture<'_, Result<WatchStream>> {
+        self.0.watch(options)
+    }
+    fn streams_lists(&self) -> bool {
+        false
+    }
+}
+
+/// Errors, in the order in which they were reported.
+pub(crate) type Errors = Arc<Mutex<Vec<String>>>;
+
+/// Emptied at the end of a run: a lister in a handler would keep the informer running for ever.
+pub(crate) type Probe = Arc<Mutex<Option<Lister>>>;
+
+pub(crate) struct Informer {
+    pub(crate) handle: SharedInformer,
+    pub(crate) scope: Scope,
+    pub(crate) probe: Probe,
+    /// Since the last quiet point, it had to list again.
+    pub(crate) relisted: Arc<AtomicBool>,
+    /// How far its cache has come.
+    place: Place,
+    state: String,
+}
+
+pub(crate) struct Setup<'a> {
+    pub(crate) rng: &'a mut fastrand::Rng,
+    pub(crate) client: kube::Client,
+    pub(crate) factory: &'a SharedInformerFactory,
+    pub(crate) errors: Errors,
+}
+
+const TWO_NAMESPACES: &[&str] = &["default", "kube-public"];
+
+type Built = (SharedInformer, Arc<AtomicBool>);
+
+const PODS: Scope =
+    Scope { resource: "pods", namespaces: &[], apps: None, node: None, metadata_only: false };
+
+impl Setup<'_> {
+    /// One of each; the one of several namespaces only if asked for.
+    pub(crate) fn informers(&mut self, several: bool) -> Vec<Informer> {
+        let mut informers = vec![self.pods(), self.web_pods(), self.metadata(), self.maps()];
+        if several {
+            informers.push(self.two_namespaces());
+        }
+        informers
+    }
+
+    /// All pods, in a streaming list.
+    fn pods(&mut self) -> Informer {
+        let builder = self.factory.builder_for::<Pod>();
+        Informer::new(self.build(builder), PODS)
+    }
+
+    /// Some pods of a namespace, in a list of pages.
+    fn web_pods(&mut self) -> Informer {
+        let source = KubeListWatch::of::<Pod>(self.client.clone())
+            .namespace("default")
+            .labels("app in (web,db)");
+        let builder = SharedInformer::<Pod>::from_source(ListsOnly(source)).seed(self.rng.u64(..));
+        let scope = Scope { namespaces: &["default"], apps: Some(&["web", "db"]), ..PODS };
+        Informer::new(self.build(builder), scope)
+    }
+
+    /// Metadata of pods, at times of one node only.
+    fn metadata(&mut self) -> Informer {
+        let mut builder = self.factory.builder_for::<PartialObjectMeta<Pod>>();
+        let mut scope = Scope { metadata_only: true, ..PODS };
+        if self.rng.bool() {
+            builder = builder.fields("spec.nodeName=n1");
+            scope.node = Some("n1");
+        }
+        Informer::new(self.build(builder), scope)
+    }
+
+    /// A kind that is known at run time only, listed one way or the other.
+    fn maps(&mut self) -> Informer {
+        let resource = ApiResource::erase::<ConfigMap>(&());
+        let builder = if self.rng.bool() {
+            self.factory.builder_with::<DynamicObject>(&resource)
+        } else {
+            let source = KubeListWatch::new(self.client.clone(), &resource);
+            SharedInformer::from_source(ListsOnly(source)).seed(self.rng.u64(..))
+        };
+        Informer::new(self.build(builder), Scope { resource: "configmaps", ..PODS })
+    }
+
+    /// The pods of two namespaces, with a list and a watch each.
+    fn two_namespaces(&mut self) -> Informer {
+        let builder = self.factory.builder_for::<Pod>().namespaces(TWO_NAMESPACES.iter().copied());
+        let scope = Scope { namespaces: TWO_NAMESPACES, ..PODS };
+        Informer::new(self.build(builder), scope)
+    }
+
+    /// Gives it all that informers have, and whether it had to list again.
+    fn build<K: 'static>(&mut self, mut builder: InformerBuilder<K>) -> Built {
+        if self.rng.u8(..4) > 0 {
+            builder = builder.page_size(self.rng.u32(1..5));
+        }
+        let (errors, relists) = (self.errors.clone(), Arc::new(AtomicBool::new(false)));
+        let relisted = relists.clone();
+        let note = move |report: &ErrorReport| {
+            if matches!(report.next, Next::Relist { .. } | Next::FallBackToList) {
+                relists.store(true, SeqCst);
+            }
+            errors.lock().expect("nobody panics with it").push(report.to_string());
+        };
+        (builder.on_error(note).build().cast(), relisted)
+    }
+}
+
+impl Informer {
+    fn new((handle, relisted): Built, scope: Scope) -> Self {
+        let probe = Arc::new(Mutex::new(Some(handle.lister())));
+        Self { handle, scope, probe, relisted, place: (0, 0), state: String::new() }
+    }
+
+    pub(crate) fn version(&self) -> Option<u64> {
+        self.handle.resource_version().as_str().parse().ok()
+    }
+
+    /// Each namespace is at a version of its own; the least of them is what is said.
+    pub(crate) fn is_in_parts(&self) -> bool {
+        self.scope.namespaces.len() > 1
+    }
+
+    pub(crate) fn is_watching(&self) -> bool {
+        self.handle.state().as_str() == "watching"
+    }
+
+    /// What it is doing, if that is not what it was doing when last asked.
+    pub(crate) fn new_state(&mut self) -> Option<&str> {
+        let state = self.handle.state().as_str();
+        if self.state == state {
+            return None;
+        }
+        state.clone_into(&mut self.state);
+        Some(&self.state)
+    }
+
+    /// What is in the cache, by key, and the version that it was read at.
+    pub(crate) fn content(&self) -> (BTreeMap<String, Told>, Option<u64>) {
+        let list = self.handle.lister().list();
+        let content = list.iter().map(Told::of).map(|told| (told.key.clone(), told)).collect();
+        (content, list.resource_version().as_str().parse().ok())
+    }
+
+    /// Keys that it says it could not keep; None if it says that of one without a key.
+    fn failed(&self) -> Option<BTreeSet<String>> {
+        let key = |error: &kube_informer::Error| Some(error.key()?.as_str().to_owned());
+        self.handle.failed().iter().map(key).collect()
+    }
+
+    pub(crate) fn has_nameless_failures(&self) -> bool {
+        self.failed().is_none()
+    }
+
+    /// I1, I4 to I7: whatever it is at, the cache is the state of the server at the version that it
+    /// says, in one history, and no version before one that it said already.
+    pub(crate) fn check_honesty(&mut self, history: &History) -> std::result::Result<(), String> {
+        let (content, version) = self.content();
+        let Some(failed) = self.failed() else { return Ok(()) };
+        let Some(version) = version else {
+            // Of several namespaces, some come before the others.
+            let empty = content.is_empty() || self.is_in_parts();
+            return if empty && !self.handle.has_synced() {
+                Ok(())
+            } else {
+                Err("I7: content without a version".into())
+            };
+        };
+        let mut why = format!("I7: {version} is before {:?}", self.place);
+        let place = history.place(self.place, version, |epoch| {
+            let Some(state) = history.at((epoch, version), &self.scope) else { return false };
+            if self.is_in_parts() {
+                return true;
+            }
+            match differ(&content, &state, &failed) {
+                Some(difference) => {
+                    why = format!("I7: at {version} of history {epoch}: {difference}");
+                    false
+                }
+                None => true,
+            }
+        });
+        self.place = place.ok_or(why)?;
+        Ok(())
+    }
+
+    /// Only histories from this one on are of any interest.
+    pub(crate) fn forget_before(&mut self, epoch: usize) {
+        if self.place.0 < epoch {
+            self.place = (epoch, 0);
+        }
+    }
+
+    /// L1: the cache is the server, and a watch keeps it so.
+    pub(crate) fn check_convergence(&self, history: &History) -> std::result::Result<(), String> {
+        let name = self.handle.name();
+        if !self.handle.has_synced() || !self.handle.is_live() || !self.is_watching() {
+            return Err(format!("{name} is {} and not live", self.handle.state()));
+        }
+        let failed = self.failed().ok_or("an object without a name failed")?;
+        let state = history.at((history.current(), history.top()), &self.scope);
+        let state = state.expect("there is a current state");
+        let difference = differ(&self.content().0, &state, &failed);
+        difference.map_or(Ok(()), |difference| Err(format!("{name}: {difference}")))
+    }
+
+    /// I1: the bodies, too, are those of the server. Where objects were damaged on their way, only
+    /// what identifies them is.
+    pub(crate) fn check_bodies(&self, history: &History, damaged: bool) {
+        let state = history.at((history.current(), history.top()), &self.scope);
+        let state = state.expect("there is a current state");
+        let failed = self.failed().unwrap_or_default();
+        for object in self.handle.lister().list() {
+            let key = object.key().as_str();
+            if damaged || failed.contains(key) {
+                continue;
+            }
+            let ours = object.to_json().expect("it is there");
+            let mut ours: Value = serde_json::from_slice(&ours).expect("it is JSON");
+            let mut theirs = state[key].body.clone();
+            if self.scope.metadata_only {
+                theirs = serde_json::json!({"metadata": theirs["metadata"]});
+            }
+            for side in [&mut ours, &mut theirs] {
+                let side = side.as_object_mut().expect("an object");
+                // Lists of the server name the kind once, for all items.
+                side.retain(|name, _| name != "apiVersion" && name != "kind");
+            }
+            assert_eq!(ours, theirs, "I1: the body of {key} in {}", self.handle.name());
+            if !self.scope.metadata_only && self.scope.resource == "pods" {
+                let pod = object.clone().cast::<Pod>().decode().expect("a pod");
+                assert_eq!(pod.metadata.name.as_deref(), Some(object.name()));
+            }
+        }
+    }
+}
+
+fn differ(
+    content: &BTreeMap<String, Told>,
+    state: &BTreeMap<&str, &Arc<State>>,
+    failed: &BTreeSet<String>,
+) -> Option<String> {
+    let keys: BTreeSet<&str> =
+        content.keys().map(|key| &**key).chain(state.keys().copied()).collect();
+    keys.into_iter().filter(|key| !failed.contains(*key)).find_map(|key| {
+        let same = match (content.get(key), state.get(key)) {
+            (Some(ours), Some(theirs)) => {
+                (&ours.uid, ours.version, &ours.stamp)
+                    == (&theirs.uid, theirs.version, &theirs.stamp)
+            }
+            _ => false,
+        };
+        let theirs = state.get(key).map(|state| (state.version, &state.stamp));
+        (!same)
+            .then(|| format!("{key}: the cache has {:?}, the server {theirs:?}", content.get(key)))
+    })
+}

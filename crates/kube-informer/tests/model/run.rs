@@ -1,0 +1,404 @@
+//! One run: the server and the model, informers and handlers, and what happens to them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use embedded_apiserver::{ApiServer, Snapshot};
+use kube_informer::SharedInformerFactory;
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
+use super::handlers::{Handler, Log, Recorder};
+use super::history::History;
+use super::indexes::Checked;
+use super::informers::{Errors, Informer, Setup};
+use super::trouble::{self, Mood};
+use super::writes::Writers;
+
+const HANDLERS_MAX: usize = 14;
+const INDEXES_MAX: usize = 8;
+/// More than what waits for a stream one by one.
+const BURST: std::ops::Range<u32> = 1_100..1_300;
+
+pub(crate) struct Run {
+    pub(crate) seed: u64,
+    pub(crate) rng: fastrand::Rng,
+    pub(crate) server: ApiServer,
+    pub(crate) history: History,
+    pub(crate) writers: Writers,
+    pub(crate) mood: Mood,
+    client: Option<kube::Client>,
+    factory: Option<SharedInformerFactory>,
+    pub(crate) informers: Vec<Informer>,
+    pub(crate) handlers: Vec<Handler>,
+    pub(crate) indexes: Vec<Checked>,
+    pub(crate) log: Log,
+    pub(crate) errors: Errors,
+    handlers_made: usize,
+    snapshots: Vec<Snapshot>,
+    /// A version that the server must not reach before every informer has seen that it went back:
+    /// who then went on from there could not know that what was before is another history.
+    pub(crate) limit: Option<u64>,
+    /// The history at the last quiet point.
+    pub(crate) base: usize,
+    /// Since the last quiet point, something was set up to go wrong.
+    pub(crate) troubled: bool,
+    /// Since then, events were lost without a trace: only a list can mend that.
+    pub(crate) lossy: bool,
+    /// Objects were damaged on their way, ever.
+    pub(crate) damaged: bool,
+    pub(crate) faults_seen: usize,
+    /// How many watches fell silent.
+    pub(crate) silences: usize,
+    /// Tasks before the informers were started.
+    tasks: usize,
+    pub(crate) trace: Vec<String>,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let tail = if super::setting("INFORMER_MODEL_SEED").is_some() { 400 } else { 12 };
+            for line in &self.trace[self.trace.len().saturating_sub(tail)..] {
+                eprintln!("{line}");
+            }
+            eprintln!(
+                "INFORMER_MODEL_SEED={} cargo test -p kube-informer --test model shows this again",
+                self.seed
+            );
+        }
+    }
+}
+
+impl Run {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let second = Duration::from_secs(1);
+        let mut server = ApiServer::builder()
+            .seed(rng.u64(..))
+            .starting_at("2025-01-01T00:00:00Z".parse().expect("it is a time"))
+            .token("t");
+        if rng.u8(..3) == 0 {
+            server = server.history_window(second * rng.u32(20..200));
+        }
+        if rng.u8(..4) == 0 {
+            server = server.bookmark_interval(second * rng.u32(2..60));
+        }
+        if rng.u8(..6) == 0 {
+            server = server.watch_lag_max(rng.usize(3..30));
+        }
+        let server = server.build();
+        let mood = Mood {
+            slow: seed.is_multiple_of(3) && !is_burst(seed),
+            lossy: seed % 7 == 1,
+            damaged: seed % 5 == 2,
+        };
+        let errors = Errors::default();
+        let client = server.client();
+        let factory = SharedInformerFactory::builder(client.clone()).seed(seed).build();
+        let setup = Setup {
+            rng: &mut rng,
+            client: client.clone(),
+            factory: &factory,
+            errors: errors.clone(),
+        };
+        let informers = { setup }.informers(is_of_several(seed));
+        let history = History::new(server.store().revision());
+        Self {
+            seed,
+            rng,
+            server,
+            history,
+            writers: Writers::new(),
+            mood,
+            client: Some(client),
+            factory: Some(factory),
+            informers,
+            handlers: Vec::new(),
+            indexes: Vec::new(),
+            log: Arc::new(Mutex::new(Vec::new())),
+            errors,
+            handlers_made: 0,
+            snapshots: Vec::new(),
+            limit: None,
+            base: 0,
+            troubled: false,
+            lossy: false,
+            damaged: false,
+            faults_seen: 0,
+            silences: 0,
+            tasks: Handle::current().metrics().num_alive_tasks(),
+            trace: Vec::new(),
+        }
+    }
+
+    /// All that happens after the start.
+    pub(crate) async fn go_on(&mut self) {
+        let (first, second) = (self.rng.u32(10..30), self.rng.u32(10..30));
+        for _ in 0..first {
+            self.step().await;
+        }
+        if is_burst(self.seed) {
+            self.burst().await;
+        }
+        for _ in 0..second {
+            self.step().await;
+        }
+    }
+
+    pub(crate) fn note(&mut self, line: impl AsRef<str>) {
+        let (epoch, top) = (self.history.current(), self.history.top());
+        let line = format!("{epoch}/{top} {}", line.as_ref());
+        self.trace.push(line);
+    }
+
+    /// Something is there before the informers are, or not.
+    pub(crate) async fn start(&mut self) {
+        let (writes, handlers) = (self.rng.u32(..30), self.rng.usize(..5));
+        self.write(writes).await;
+        for _ in 0..handlers {
+            self.join(None);
+        }
+        if self.rng.u8(..4) == 0 {
+            self.inject();
+        }
+        if self.rng.bool() {
+            self.snapshots.push(self.server.store().snapshot());
+        }
+        self.note("start");
+        self.factory.as_ref().expect("it runs").start();
+        self.informers.iter().for_each(|informer| informer.handle.start());
+    }
+
+    async fn step(&mut self) {
+        match self.rng.u32(..100) {
+            0..40 => {
+                let count = self.rng.u32(1..7);
+                self.write(count).await;
+            }
+            40..52 => self.let_time_pass().await,
+            52..60 => self.join(None),
+            60..66 => self.leave().await,
+            66..70 => {
+                let steps = self.rng.u32(1..15);
+                self.handlers.iter_mut().for_each(|handler| handler.pause(steps));
+            }
+            70..74 => self.add_index(),
+            74..87 => self.inject(),
+            87..90 => self.disturb(),
+            90..93 => self.snapshots.push(self.server.store().snapshot()),
+            93..96 => self.restore().await,
+            96..98 => self.quiet().await,
+            _ => self.forbid_or_allow(),
+        }
+        match self.rng.u8(..4) {
+            0 => {}
+            1 => tokio::task::yield_now().await,
+            _ => self.settle().await,
+        }
+        self.poll_streams(false).await;
+        self.check();
+        if self.rng.u8(..4) == 0 {
+            self.check_indexes();
+        }
+    }
+
+    /// Lets everything happen that needs no time.
+    pub(crate) async fn settle(&mut self) {
+        sleep(Duration::from_millis(1)).await;
+    }
+
+    pub(crate) async fn poll_streams(&mut self, always: bool) {
+        for handler in &mut self.handlers {
+            handler.poll(always).await;
+        }
+    }
+
+    async fn write(&mut self, count: u32) {
+        for _ in 0..count {
+            // One of these can take three versions.
+            if self.limit.is_some_and(|limit| self.history.top() + 3 >= limit) {
+                return;
+            }
+            let did = self.writers.write(&mut self.rng, &self.server, &mut self.history);
+            self.note(did);
+            if self.rng.u8(..4) == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// More events than wait one by one for a stream that nobody polls.
+    async fn burst(&mut self) {
+        for _ in 0..2 {
+            self.join(Some(3));
+        }
+        self.handlers.iter_mut().for_each(|handler| handler.pause(5));
+        let count = self.rng.u32(BURST);
+        self.note(format!("a burst of {count}"));
+        for _ in 0..count / 16 {
+            self.write(16).await;
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn let_time_pass(&mut self) {
+        let range = [1..1_000, 1_000..30_000, 30_000..120_000, 120_000..700_000];
+        let range = range[[0, 0, 1, 1, 2, 3][self.rng.usize(..6)]].clone();
+        let milliseconds = self.rng.u64(range);
+        self.note(format!("{milliseconds} ms pass"));
+        sleep(Duration::from_millis(milliseconds)).await;
+    }
+
+    fn join(&mut self, style: Option<u8>) {
+        if self.handlers.len() >= HANDLERS_MAX {
+            return;
+        }
+        self.handlers_made += 1;
+        let at = self.rng.usize(..self.informers.len());
+        let Informer { handle, probe, .. } = &self.informers[at];
+        let (log, probe) = (self.log.clone(), probe.clone());
+        let recorder = Recorder { id: self.handlers_made, log, probe };
+        let handler = Handler::join(&mut self.rng, at, handle, recorder, style);
+        self.note(handler.describe());
+        self.handlers.push(handler);
+    }
+
+    async fn leave(&mut self) {
+        if self.handlers.is_empty() {
+            return;
+        }
+        // What it was told so far is to be seen while it is still there.
+        self.check();
+        let handler = self.handlers.swap_remove(self.rng.usize(..self.handlers.len()));
+        self.note(format!("handler {} leaves", handler.id));
+        handler.leave().await;
+    }
+
+    fn add_index(&mut self) {
+        if self.indexes.len() < INDEXES_MAX {
+            let at = self.rng.usize(..self.informers.len());
+            let index = Checked::add(&mut self.rng, at, &self.informers[at]);
+            self.note(index.describe());
+            self.indexes.push(index);
+        }
+    }
+
+    fn inject(&mut self) {
+        self.troubled = true;
+        let text = match self.rng.u8(..8) {
+            0 => trouble::scenario(&mut self.rng, &self.server),
+            _ => trouble::inject(&mut self.rng, &self.server, self.mood),
+        };
+        self.note(text);
+    }
+
+    fn disturb(&mut self) {
+        let text = match self.rng.u8(..6) {
+            0 | 1 => {
+                self.server.drop_watches();
+                "drop watches"
+            }
+            2 | 3 => {
+                self.server.restart();
+                "restart"
+            }
+            _ => {
+                self.server.store().compact(self.history.top() - self.rng.u64(..3));
+                "compact"
+            }
+        };
+        self.note(text);
+    }
+
+    fn forbid_or_allow(&mut self) {
+        let text = match self.rng.u8(..4) {
+            0 => {
+                self.server.refuse_connections();
+                "refuse".to_owned()
+            }
+            1 => trouble::deny(&mut self.rng, &self.server),
+            _ => {
+                self.server.accept_connections();
+                self.server.access().allow_everything();
+                "accept and allow".to_owned()
+            }
+        };
+        self.troubled = true;
+        self.note(text);
+    }
+
+    /// The server goes back to a snapshot. Informers cannot but believe what they see, and are
+    /// not given a chance to mistake one history for another.
+    async fn restore(&mut self) {
+        self.settle().await;
+        self.check();
+        // Where there are several versions, but one is said, nobody knows whether all of them have
+        // seen that the server went back.
+        if self.snapshots.is_empty() || is_of_several(self.seed) {
+            return;
+        }
+        let snapshot = self.snapshots.swap_remove(self.rng.usize(..self.snapshots.len()));
+        let revision = snapshot.revision();
+        // What was after it has never been.
+        self.snapshots.retain(|other| other.revision() <= revision);
+        let watching = self.informers.iter().all(Informer::is_watching);
+        let silent = self.rng.bool() && !self.troubled && watching;
+        let ahead = self.informers.iter().filter_map(Informer::version).filter(|v| *v > revision);
+        // Bits of the other history may still be on their way.
+        let underway = (self.troubled && self.mood.slow).then_some(revision + 1);
+        self.limit = ahead.chain(underway).chain(self.limit).min();
+        self.note(format!("restore {revision}, silent={silent}, limit={:?}", self.limit));
+        if silent {
+            self.server.restore_silently(&snapshot);
+        } else {
+            self.server.restore(&snapshot);
+        }
+        self.history.branch(revision);
+    }
+
+    /// The end: everything in order, and nothing left running.
+    pub(crate) async fn finish(mut self) -> Vec<String> {
+        self.quiet().await;
+        self.check_resyncs().await;
+        // The server has a task of its own while it is down.
+        sleep(trouble::DOWN_MAX).await;
+        if self.rng.u8(..3) > 0 {
+            self.factory.as_ref().expect("it runs").shutdown().await;
+            for informer in &self.informers {
+                informer.handle.shutdown().await;
+                assert!(informer.handle.is_stopped() && !informer.handle.is_live());
+            }
+            self.settle().await;
+            let tasks = Handle::current().metrics().num_alive_tasks();
+            assert_eq!(tasks, self.tasks, "L5: tasks are left after a shutdown");
+        }
+        self.drop_everything().await;
+        let tasks = Handle::current().metrics().num_alive_tasks();
+        assert_eq!(tasks, 0, "L5: tasks are left when nobody is left who could notice");
+        std::mem::take(&mut self.trace)
+    }
+
+    async fn drop_everything(&mut self) {
+        for handler in std::mem::take(&mut self.handlers) {
+            handler.leave().await;
+        }
+        for informer in &self.informers {
+            informer.probe.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
+        self.informers.clear();
+        self.indexes.clear();
+        self.factory = None;
+        self.client = None;
+        self.settle().await;
+    }
+}
+
+fn is_of_several(seed: u64) -> bool {
+    seed % 3 == 1
+}
+
+/// Few seeds: they take their time.
+fn is_burst(seed: u64) -> bool {
+    seed % 31 == 5
+}
