@@ -428,13 +428,17 @@ fn object(size: Size) {
         ours.sync().await;
         ours.pods.lister().list().into_vec()
     });
+    // The kernel counts in ticks of some milliseconds.
     let each = |work: &dyn Fn(usize)| -> Vec<f64> {
-        let pass = |_| {
-            let clock = Clock::work();
-            (0..1_000).for_each(work);
-            clock.seconds() * 1e6 / 1e3
+        let sample = |_| {
+            let (clock, mut passes) = (Clock::work(), 0.0);
+            while clock.seconds() < 0.1 {
+                (0..objects.len()).for_each(work);
+                passes += 1.0;
+            }
+            clock.seconds() * 1e6 / (passes * objects.len() as f64)
         };
-        (0..size.runs * 3).map(pass).collect()
+        (0..size.runs).map(sample).collect()
     };
     let typed = each(&|at| drop(black_box(serde_json::from_str::<Pod>(&texts[at]))));
     let packed = each(&|at| drop(black_box(Object::<Pod>::from_json(&texts[at]))));
