@@ -3,11 +3,15 @@
 //! Both get the same bytes from the same service, in turns. Every number is the median of several
 //! runs, with the least and the greatest behind it. What runs on one core is measured by the time
 //! that its thread was on it. `-- --quick` takes under a minute, with a
-//! tenth of the pods and one run; `-- latency` runs what has that in its name. How much memory it
+//! tenth of the pods and one run; `-- latency` runs what has that in its name; with `-- --alone` there
+//! is nothing else in a profile. How much memory it
 //! takes is measured by `--bench informer_memory`: counting would slow this down.
 
+#[allow(dead_code, reason = "shared with the other benchmark")]
 mod pods;
+#[allow(dead_code, reason = "shared with the other benchmark")]
 mod script;
+#[allow(dead_code, reason = "shared with the other benchmark")]
 mod sides;
 
 use std::hint::black_box;
@@ -30,15 +34,18 @@ struct Size {
     cached: usize,
     events: usize,
     runs: usize,
+    /// Without it only the informer runs, for a profile of it.
+    peer: bool,
 }
 
-const FULL: Size = Size { pods: 50_000, cached: 10_000, events: 30_000, runs: 5 };
-const QUICK: Size = Size { pods: 5_000, cached: 1_000, events: 5_000, runs: 1 };
+const FULL: Size = Size { pods: 50_000, cached: 10_000, events: 30_000, runs: 5, peer: true };
+const QUICK: Size = Size { pods: 5_000, cached: 1_000, events: 5_000, runs: 1, peer: true };
 
 fn main() {
     let (flags, wanted): (Vec<_>, Vec<_>) =
         std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
-    let size = if flags.iter().any(|flag| flag == "--quick") { QUICK } else { FULL };
+    let said = |wanted: &str| flags.iter().any(|flag| flag == wanted);
+    let size = Size { peer: !said("--alone"), ..if said("--quick") { QUICK } else { FULL } };
     let run = |name: &str, bench: fn(Size)| {
         if wanted.is_empty() || wanted.iter().any(|wanted| name.contains(wanted.as_str())) {
             bench(size);
@@ -62,6 +69,12 @@ fn row(what: &str, ours: &str, theirs: &str, ratio: &str) {
 
 /// A measured thing of both, in a unit of which more is better or (times) less.
 fn compare(what: &str, unit: &str, ours: &[f64], theirs: &[f64]) {
+    if ours.is_empty() {
+        return;
+    }
+    if theirs.is_empty() {
+        return row(what, &spread(ours, unit), "", "");
+    }
     let (ours_mid, theirs_mid) = (median(ours), median(theirs));
     let ratio = (ours_mid / theirs_mid).max(theirs_mid / ours_mid);
     let wins = (ours_mid > theirs_mid) == unit.ends_with("/s");
@@ -128,7 +141,7 @@ impl Clock {
 
     fn seconds(&self) -> f64 {
         match self {
-            Self::Work(began) => (worked() - *began).as_secs_f64(),
+            Self::Work(began) => worked().saturating_sub(*began).as_secs_f64(),
             Self::Time(began) => began.elapsed().as_secs_f64(),
         }
     }
@@ -148,8 +161,10 @@ fn events(size: Size) {
         let (mut ours, mut decoded, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..size.runs {
             ours.push(our_events(&script, &runtime(), Kept::Packed, 1, &last, size));
-            decoded.push(our_events(&script, &runtime(), Kept::Decoded, 1, &last, size));
-            theirs.push(their_events(&script, &runtime(), &last));
+            decoded.extend(
+                size.peer.then(|| our_events(&script, &runtime(), Kept::Decoded, 1, &last, size)),
+            );
+            theirs.extend(size.peer.then(|| their_events(&script, &runtime(), &last)));
         }
         compare(&format!("events, {cores}"), "/s", &ours, &theirs);
         compare(&format!("events, {cores}, kept decoded"), "/s", &decoded, &theirs);
@@ -223,8 +238,8 @@ fn list(size: Size) {
         let (mut ours, mut decoded, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..size.runs {
             ours.push(our_list(&script, how, Kept::Packed));
-            decoded.push(our_list(&script, how, Kept::Decoded));
-            theirs.push(their_list(|| Peer::new(&script, how)));
+            decoded.extend(size.peer.then(|| our_list(&script, how, Kept::Decoded)));
+            theirs.extend(size.peer.then(|| their_list(|| Peer::new(&script, how))));
         }
         let what = format!("list {} pods, {}", size.pods, how.name());
         compare(&what, "s", &ours, &theirs);
@@ -235,7 +250,7 @@ fn list(size: Size) {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..size.runs {
         ours.push(our_list(&script, How::Paged, Kept::Metadata));
-        theirs.push(their_list(|| Peer::metadata(&script, How::Paged)));
+        theirs.extend(size.peer.then(|| their_list(|| Peer::metadata(&script, How::Paged))));
     }
     compare(&format!("list {} pods, metadata alone", size.pods), "s", &ours, &theirs);
 }
@@ -272,7 +287,7 @@ fn relist(size: Size) {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..size.runs {
             ours.push(our_relist(&script, how, size));
-            theirs.push(their_relist(&script, how));
+            theirs.extend(size.peer.then(|| their_relist(&script, how)));
         }
         compare(
             &format!("relist {} unchanged pods, {}", size.pods, how.name()),
@@ -316,7 +331,7 @@ fn latency(size: Size) {
     let mut found = [const { Vec::new() }; 2];
     for _ in 0..size.runs {
         found[0].push(our_latency(&script, &last, size));
-        found[1].push(their_latency(&script, &last, size));
+        found[1].extend(size.peer.then(|| their_latency(&script, &last, size)));
     }
     let whats = ["get", "list all", "those of a node"];
     for (n, what) in whats.into_iter().enumerate() {

@@ -5,8 +5,11 @@
 //! allocated, and what the process has from the kernel, belongs to the side that is measured.
 //! `-- --quick` has a tenth of the pods; `-- relist` runs what has that in its name.
 
+#[allow(dead_code, reason = "shared with the other benchmark")]
 mod pods;
+#[allow(dead_code, reason = "shared with the other benchmark")]
 mod script;
+#[allow(dead_code, reason = "shared with the other benchmark")]
 mod sides;
 
 use std::hash::Hash;

@@ -178,7 +178,7 @@ fn status(text: &mut String, pod: usize, version: usize) {
     let (ip, made, changed) = (ip(pod), time(pod), time(pod + version));
     let host = format!("10.0.{}.{}", pod % NODES / 256, pod % NODES % 256);
     let phase = if pod % 50 == 7 { "Pending" } else { "Running" };
-    let ready = if version % 3 == 0 { "False" } else { "True" };
+    let ready = if version.is_multiple_of(3) { "False" } else { "True" };
     let condition = |kind: &str, status: &str, time: &str| {
         format!(
             r#"{{"type":"{kind}","status":"{status}","lastProbeTime":null,"lastTransitionTime":"{time}"}}"#
