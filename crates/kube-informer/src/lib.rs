@@ -84,10 +84,8 @@
 //! ```
 //!
 //! The names are client-go's wherever the thing is the same, so that every article on informers is
-//! documentation for this crate too. Where it does something else than client-go, and why, is in
-//! [docs/client-go.md], rule by rule.
-//!
-//! [docs/client-go.md]: https://github.com/kube-informer/kube-informer/blob/main/docs/client-go.md
+//! documentation for this crate too. Where it does something else than client-go, and why, is in the
+//! repository's `docs/client-go.md`, rule by rule.
 //!
 //! # Objects are bytes
 //!
