@@ -3,7 +3,7 @@
 //!
 //! Each case runs in a process of its own, on a list that is made while it is sent. So what is
 //! allocated, and what the process has from the kernel, belongs to the side that is measured.
-//! `-- --quick` has a tenth of the pods; `-- relist` runs what has that in its name.
+//! `-- --quick` has few pods; `-- relist` runs what has that in its name.
 
 #[allow(dead_code, reason = "shared with the other benchmark")]
 mod pods;
@@ -27,7 +27,7 @@ use sides::{Kept, Ours, Peer};
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
 const PODS: usize = 50_000;
-const QUICK_PODS: usize = 5_000;
+const QUICK_PODS: usize = 2_000;
 
 #[derive(Clone, Copy)]
 enum Side {
