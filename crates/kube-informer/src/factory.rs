@@ -162,9 +162,7 @@ impl Shared {
     fn core(&self, options: &Options) -> (Arc<Core>, Arc<Alive>) {
         let source = self.source(options);
         let tuning = options.tuning.clone();
-        let identity = &options.identity;
-        let namespaces = if identity.cluster_scoped { &[] } else { &*identity.namespaces };
-        match namespaces {
+        match &*options.identity.namespaces {
             [] => Core::new(Arc::new(source), tuning),
             [namespace] => Core::new(Arc::new(source.namespace(namespace)), tuning),
             several => {

@@ -45,8 +45,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// As which type objects are kept decoded matters only if they are.
+    /// Leaves out what makes no difference, so that who asks for the same gets the same: as which
+    /// type objects are kept decoded if they are not, and namespaces of a kind that has none. A
+    /// dynamic kind does not know whether it has.
     pub(crate) fn settle(&mut self) {
+        if std::mem::take(&mut self.identity.cluster_scoped) {
+            self.identity.namespaces.clear();
+        }
         if self.identity.storage == Storage::Packed {
             self.decoder = None;
         }

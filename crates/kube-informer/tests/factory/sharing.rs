@@ -1,7 +1,7 @@
 //! FA-1: whoever asks for the same gets the same informer, by the server's record.
 
 use embedded_apiserver::ApiServer;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use kube::core::{ApiResource, DynamicObject};
 use kube_informer::{SharedInformerFactory, Storage, Transform};
 
@@ -149,4 +149,13 @@ async fn fa1_two_factories_share_nothing() {
     }
     settle().await;
     assert_eq!(server.watches(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fa1_a_kind_without_namespaces_is_shared_too_whoever_knows_that_it_has_none() {
+    let server = server();
+    let factory = SharedInformerFactory::new(server.client());
+    let _typed = factory.informer::<Node>();
+    let _dynamic = factory.dynamic(&ApiResource::erase::<Node>(&()));
+    assert_eq!(streams(&server, &factory).await, 1);
 }
