@@ -136,6 +136,7 @@ pub use direct::LoadError;
 pub use faults::{Fault, FaultId, FaultRule, Faults, FiredFault};
 pub use net::{Listener, Listening};
 pub use pods::PodDelays;
+pub use print::{Column, Columns, NoColumns};
 pub use record::{Delivery, RequestRecord};
 pub use request::Verb;
 pub use server::{ApiServer, Builder};

@@ -56,10 +56,15 @@ fn resource(spec: &Value, version: &Value, table: &Arc<str>) -> Resource {
         unconditional_update: false,
         name_rule: NameRule::Subdomain,
         selectable: list(&version["selectableFields"]).iter().filter_map(selectable).collect(),
-        columns: list(&version["additionalPrinterColumns"]).iter().map(column).collect(),
+        columns: columns(version),
         custom: true,
         table: Arc::clone(table),
     }
+}
+
+/// The printer columns of one of a definition's versions.
+pub(crate) fn columns(version: &Value) -> Vec<PrinterColumn> {
+    list(&version["additionalPrinterColumns"]).iter().map(column).collect()
 }
 
 fn selectable(field: &Value) -> Option<Text> {

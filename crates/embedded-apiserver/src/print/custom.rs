@@ -5,10 +5,10 @@ use serde_json::{Number, Value};
 
 use super::jsonpath::JsonPath;
 use super::{ColumnDefinition, NAME, age, read};
-use crate::kinds::{PrinterColumn, Resource};
+use crate::kinds::PrinterColumn;
 
-pub(super) fn columns(resource: &Resource) -> Vec<ColumnDefinition> {
-    let own = resource.columns.iter().map(|column| ColumnDefinition {
+pub(super) fn columns(columns: &[PrinterColumn]) -> Vec<ColumnDefinition> {
+    let own = columns.iter().map(|column| ColumnDefinition {
         name: column.name.clone().into(),
         kind: column.kind.clone().into(),
         format: column.format.clone().into(),
@@ -19,18 +19,18 @@ pub(super) fn columns(resource: &Resource) -> Vec<ColumnDefinition> {
         },
         priority: column.priority,
     });
-    let mut columns = vec![NAME];
-    columns.extend(own);
-    if resource.columns.is_empty() {
-        columns.push(ColumnDefinition { kind: "date".into(), ..super::AGE });
+    let mut all = vec![NAME];
+    all.extend(own);
+    if columns.is_empty() {
+        all.push(ColumnDefinition { kind: "date".into(), ..super::AGE });
     }
-    columns
+    all
 }
 
-pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
+pub(super) fn cells(columns: &[PrinterColumn], object: &Value, now: Timestamp) -> Vec<Value> {
     let mut cells = vec![read::name(object).into()];
-    cells.extend(resource.columns.iter().map(|column| cell(column, object, now)));
-    if resource.columns.is_empty() {
+    cells.extend(columns.iter().map(|column| cell(column, object, now)));
+    if columns.is_empty() {
         cells.push(date(&object["metadata"]["creationTimestamp"], now));
     }
     cells
@@ -80,7 +80,7 @@ fn is_whole(number: f64) -> bool {
 }
 
 /// Any value as the text of a cell: lists and objects as JSON.
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     match value {
         Value::Null => "<no value>".to_owned(),
         Value::String(text) => text.clone(),
@@ -121,12 +121,13 @@ mod tests {
     use serde_json::json;
 
     use super::super::fixtures::{custom, now, printer_column};
+    use super::super::{cells, columns};
     use super::*;
 
     fn row(kind: &str, value: &Value) -> Value {
         let resource = custom(vec![printer_column("Value", kind, ".spec.value")]);
         let object = json!({"metadata": {"name": "one"}, "spec": {"value": value}});
-        Value::from(super::super::cells(&resource, &object, now()))
+        Value::from(cells(&resource, &object, now()))
     }
 
     #[test]

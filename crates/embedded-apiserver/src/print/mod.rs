@@ -5,6 +5,7 @@
 //! that was never set.
 
 mod age;
+mod columns;
 mod core;
 mod custom;
 mod event;
@@ -23,6 +24,7 @@ mod fixtures;
 
 use std::borrow::Cow;
 
+pub use columns::{Column, Columns, NoColumns};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -48,20 +50,28 @@ struct Printer {
 
 /// The columns of a resource's table.
 pub(crate) fn columns(resource: &Resource) -> Vec<ColumnDefinition> {
-    if resource.custom { custom::columns(resource) } else { printer(resource).columns.to_vec() }
+    if resource.custom {
+        custom::columns(&resource.columns)
+    } else {
+        own_printer(resource).columns.to_vec()
+    }
 }
 
 /// The cells of one object, as many as `columns` has, in its order.
 pub(crate) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
     if resource.custom {
-        custom::cells(resource, object, now)
+        custom::cells(&resource.columns, object, now)
     } else {
-        (printer(resource).cells)(object, now)
+        (own_printer(resource).cells)(object, now)
     }
 }
 
-fn printer(resource: &Resource) -> &'static Printer {
-    match (&*resource.group, &*resource.plural) {
+fn own_printer(resource: &Resource) -> &'static Printer {
+    printer(&resource.group, &resource.plural)
+}
+
+fn printer(group: &str, plural: &str) -> &'static Printer {
+    match (group, plural) {
         ("", "configmaps") => &core::CONFIG_MAP,
         ("", "endpoints") => &network::ENDPOINTS,
         ("", "events") => &event::CORE,

@@ -1,0 +1,223 @@
+//! kubectl's columns for clients that have the objects and not the table.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{ColumnDefinition, Printer, custom, printer};
+use crate::kinds::{PrinterColumn, crd};
+
+/// What `kubectl get` shows of objects, worked out from the objects themselves.
+///
+/// kubectl asks the server for a table. Who has the object anyway, from a watch, can have the same
+/// cells without asking again:
+///
+/// ```
+/// use embedded_apiserver::Columns;
+/// use serde_json::json;
+///
+/// let columns = Columns::built_in("", "pods");
+/// let names: Vec<_> = columns.definitions().filter(|c| !c.wide).map(|c| c.name).collect();
+/// assert_eq!(names, ["Name", "Ready", "Status", "Restarts", "Age"]);
+///
+/// let pod = json!({
+///     "metadata": {"name": "web", "creationTimestamp": "2026-01-01T00:00:00Z"},
+///     "spec": {"containers": [{"name": "web"}]}, "status": {"phase": "Pending"},
+/// });
+/// let now = "2026-01-01T00:00:45Z".parse().unwrap();
+/// assert_eq!(columns.cells(&pod, now)[..5], ["web", "0/1", "Pending", "0", "45s"]);
+/// ```
+#[derive(Clone)]
+pub struct Columns {
+    definitions: Vec<ColumnDefinition>,
+    source: Source,
+}
+
+#[derive(Clone)]
+enum Source {
+    BuiltIn(&'static Printer),
+    Custom(Vec<PrinterColumn>),
+}
+
+/// One of the [`Columns`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Column<'a> {
+    /// The name, such as `Nominated Node`; kubectl shows it in capital letters.
+    pub name: &'a str,
+    /// Whether kubectl shows it with `-o wide` only.
+    pub wide: bool,
+}
+
+/// Why [`Columns::custom`] cannot tell: it was given no definition, or one without that version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoColumns(String);
+
+impl fmt::Display for NoColumns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoColumns {}
+
+impl fmt::Debug for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.definitions()).finish()
+    }
+}
+
+impl Columns {
+    /// The columns of a resource of Kubernetes' own, such as `("apps", "deployments")`. Resources
+    /// that it does not know have a name and an age.
+    pub fn built_in(group: &str, plural: &str) -> Self {
+        let printer = printer(group, plural);
+        Self { definitions: printer.columns.to_vec(), source: Source::BuiltIn(printer) }
+    }
+
+    /// The columns that a `CustomResourceDefinition` has for one of its versions: the name, and its
+    /// `additionalPrinterColumns`, or the age if there are none. A column whose path cannot be read
+    /// is there, and empty.
+    pub fn custom(definition: &Value, version: &str) -> Result<Self, NoColumns> {
+        let versions = definition["spec"]["versions"].as_array().ok_or_else(|| {
+            NoColumns(
+                "this is no CustomResourceDefinition: it has no list spec.versions".to_owned(),
+            )
+        })?;
+        let Some(found) = versions.iter().find(|found| found["name"] == version) else {
+            let names: Vec<_> =
+                versions.iter().filter_map(|found| found["name"].as_str()).collect();
+            return Err(NoColumns(format!(
+                "the CustomResourceDefinition has no version {version:?}; it has: {}",
+                names.join(", ")
+            )));
+        };
+        let columns = crd::columns(found);
+        Ok(Self { definitions: custom::columns(&columns), source: Source::Custom(columns) })
+    }
+
+    /// Which columns there are, in their order.
+    pub fn definitions(&self) -> impl Iterator<Item = Column<'_>> {
+        self.definitions.iter().map(|it| Column { name: &it.name, wide: it.priority != 0 })
+    }
+
+    /// The cells of an object at a point in time, as many as there are columns, in their order, as
+    /// kubectl prints them: what is not there is empty, of several lines only the first is shown. No
+    /// cell has control characters in it.
+    pub fn cells(&self, object: &Value, now: Timestamp) -> Vec<String> {
+        let cells = match &self.source {
+            Source::BuiltIn(printer) => (printer.cells)(object, now),
+            Source::Custom(columns) => custom::cells(columns, object, now),
+        };
+        cells.iter().map(shown).collect()
+    }
+}
+
+fn shown(cell: &Value) -> String {
+    match cell {
+        Value::Null => String::new(),
+        Value::String(text) => match text.find(['\n', '\r', '\u{c}']) {
+            Some(end) => format!("{}...", printable(&text[..end])),
+            None => printable(text),
+        },
+        other => custom::text(other),
+    }
+}
+
+/// What would move the cursor or change the colours of a terminal is spelt out.
+fn printable(text: &str) -> String {
+    if !text.contains(char::is_control) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\t' => out.push(' '),
+            '\0'..='\u{1f}' => out.extend(['^', char::from(character as u8 + b'@')]),
+            '\u{7f}'..='\u{9f}' => out.push(char::REPLACEMENT_CHARACTER),
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::fixtures::now;
+    use super::*;
+
+    fn definition() -> Value {
+        json!({"spec": {"versions": [
+            {"name": "v1", "additionalPrinterColumns": [
+                {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
+                {"name": "Note", "type": "string", "jsonPath": ".spec.note", "priority": 1},
+                {"name": "Half", "type": "number", "jsonPath": ".spec.half"},
+                {"name": "Broken", "type": "string", "jsonPath": ".spec["},
+            ]},
+            {"name": "v2"},
+        ]}})
+    }
+
+    fn names(columns: &Columns) -> Vec<(&str, bool)> {
+        columns.definitions().map(|column| (column.name, column.wide)).collect()
+    }
+
+    #[test]
+    fn a_resource_without_a_printer_has_a_name_and_an_age() {
+        let columns = Columns::built_in("example.com", "things");
+        assert_eq!(names(&columns), [("Name", false), ("Age", false)]);
+        let object =
+            json!({"metadata": {"name": "one", "creationTimestamp": "2025-12-31T23:00:00Z"}});
+        assert_eq!(columns.cells(&object, now()), ["one", "60m"]);
+        assert_eq!(columns.cells(&json!(7), now()), ["", "<unknown>"]);
+    }
+
+    #[test]
+    fn custom_columns_are_those_of_the_version() {
+        let columns = Columns::custom(&definition(), "v1").unwrap();
+        let expected =
+            [("Name", false), ("Size", false), ("Note", true), ("Half", false), ("Broken", false)];
+        assert_eq!(names(&columns), expected);
+        let object =
+            json!({"metadata": {"name": "one"}, "spec": {"size": 3, "note": "a\nb", "half": 0.5}});
+        assert_eq!(columns.cells(&object, now()), ["one", "3", "a...", "0.5", ""]);
+        assert_eq!(columns.cells(&json!({}), now()), ["", "", "", "", ""]);
+
+        let columns = Columns::custom(&definition(), "v2").unwrap();
+        assert_eq!(names(&columns), [("Name", false), ("Age", false)]);
+    }
+
+    #[test]
+    fn what_is_no_definition_of_the_version_is_named() {
+        let problem = Columns::custom(&definition(), "v3").unwrap_err().to_string();
+        assert!(problem.contains("\"v3\"") && problem.contains("v1, v2"), "{problem}");
+        let problem = Columns::custom(&json!([]), "v1").unwrap_err().to_string();
+        assert!(problem.contains("spec.versions"), "{problem}");
+    }
+
+    #[test]
+    fn nothing_in_a_cell_reaches_the_terminal_as_a_command() {
+        let cells = [
+            (json!("\u{1b}[31mred"), "^[[31mred"),
+            (json!("a\tb\u{9b}c"), "a b\u{fffd}c"),
+            (json!("one\r\ntwo"), "one..."),
+            (json!(true), "true"),
+            (json!(1e21), "1e+21"),
+            (json!(null), ""),
+        ];
+        for (cell, expected) in cells {
+            assert_eq!(shown(&cell), expected, "{cell}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn cells_are_printable_whatever_the_text(text in any::<String>()) {
+            prop_assert!(!shown(&text.into()).contains(char::is_control));
+        }
+    }
+}
