@@ -72,6 +72,9 @@ pub struct InformerStatus {
     pub staleness: Option<Duration>,
     /// Objects in the cache.
     pub objects: usize,
+    /// Objects that lists have brought since the start: how far a first list is that is not in the
+    /// cache yet.
+    pub received: u64,
     /// Objects that could not be kept.
     pub failed: usize,
     /// Bytes that the objects take, about.

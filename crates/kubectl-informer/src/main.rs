@@ -1,39 +1,41 @@
-//! `kubectl informer`: an embedded Kubernetes API server to try things on.
+//! `kubectl informer`: Kubernetes as an informer sees it, and an API server to try it on.
 
+mod chosen;
+mod cli;
+mod color;
+mod columns;
+mod connect;
+mod demo;
+mod discovery;
+mod format;
+mod plain;
+mod record;
+mod scope;
+mod screen;
 mod serve;
+mod signals;
+mod status;
+mod watch;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser as _;
 
-/// Kubernetes informers, and an API server to try them on.
-///
-/// Put on the PATH as `kubectl-informer`, it can also be called as `kubectl informer`.
-#[derive(Debug, Parser)]
-#[command(version, bin_name = "kubectl-informer")]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Serve(serve::Options),
-}
-
-/// The exit code for everything that is wrong with what we were told, as clap's own.
-const BAD_INPUT: u8 = 2;
+use cli::{Cli, Command, FAILED, Outcome};
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
-        Command::Serve(options) => serve::serve(&options).await,
+        Command::Watch(options) => watch::watch(*options).await,
+        Command::Serve(options) => serve::serve(&options).await.map(|()| Outcome::Met),
     };
-    let Err(problem) = outcome else {
-        return ExitCode::SUCCESS;
-    };
-    // With nobody left to read it, there is nobody to tell.
-    let _ = writeln!(io::stderr(), "error: {problem}");
-    ExitCode::from(BAD_INPUT)
+    match outcome {
+        Ok(outcome) => outcome.into(),
+        Err(problem) => {
+            // With nobody left to read it, there is nobody to tell.
+            let _ = writeln!(io::stderr(), "error: {problem}");
+            ExitCode::from(FAILED)
+        }
+    }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use embedded_apiserver::{ApiServer, Listening};
-use tokio::signal;
+
+use crate::signals::Stop;
 
 /// Runs an embedded Kubernetes API server until Ctrl-C or SIGTERM.
 ///
@@ -153,47 +154,5 @@ fn announce(listening: &Listening, kubeconfig: &Path) -> Result<(), String> {
         // Nobody reads; the kubeconfig says it as well.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|error| format!("cannot write to standard output: {error}")),
-    }
-}
-
-/// The signals that end the server.
-struct Stop {
-    #[cfg(unix)]
-    interrupt: signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Stop {
-    fn new() -> Result<Self, String> {
-        use signal::unix::{SignalKind, signal};
-        let listen = |kind| signal(kind).map_err(|error| format!("cannot handle signals: {error}"));
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-        })
-    }
-
-    async fn requested(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-impl Stop {
-    #[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
-    fn new() -> Result<Self, String> {
-        Ok(Self {})
-    }
-
-    async fn requested(&mut self) {
-        // Without signals, the process is ended by other means.
-        if signal::ctrl_c().await.is_err() {
-            std::future::pending().await
-        }
     }
 }

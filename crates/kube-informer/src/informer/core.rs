@@ -289,6 +289,7 @@ impl Watched for Core {
             live: self.is_live(),
             staleness: self.staleness(),
             objects: self.store.len(),
+            received: self.observed.received(),
             failed: self.failures.len(),
             bytes: self.store.memory(),
             index_panics: self.store.index_panics(),

@@ -82,6 +82,10 @@ impl Observed {
         self.seen.lock().last_error.clone()
     }
 
+    pub(super) fn received(&self) -> u64 {
+        self.seen.lock().received
+    }
+
     /// That of the part that was confirmed longest ago.
     pub(super) fn staleness(&self) -> Option<Duration> {
         let confirmed: Option<Vec<_>> =

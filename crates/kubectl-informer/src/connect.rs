@@ -1,0 +1,262 @@
+//! From a kubeconfig, a pod's service account, or nothing at all to a client.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use embedded_apiserver::ApiServer;
+use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use kube_client::{Client, Config};
+use tokio::task::JoinHandle;
+
+use crate::demo;
+
+/// Which cluster, and as whom.
+#[derive(Args, Clone, Default, Debug)]
+#[command(next_help_heading = "Which cluster")]
+#[group(id = "connection")]
+pub(crate) struct Options {
+    /// The kubeconfig. Otherwise $KUBECONFIG, then ~/.kube/config, then the service account of the
+    /// pod that this runs in.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig to use, instead of its current one.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+
+    /// The cluster of the kubeconfig to use, instead of the context's.
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
+
+    /// The user of the kubeconfig to use, instead of the context's.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+
+    /// The user to act as.
+    #[arg(long = "as", value_name = "USER")]
+    act_as: Option<String>,
+
+    /// A group to act as; may be repeated.
+    #[arg(long, value_name = "GROUP", requires = "act_as")]
+    as_group: Vec<String>,
+
+    /// An embedded API server with a small living cluster, in this process. That is also what there
+    /// is where no kubeconfig is.
+    #[arg(long, conflicts_with_all = ["kubeconfig", "context", "cluster", "user", "as_group"])]
+    embedded: bool,
+}
+
+/// A cluster to talk to.
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
+    /// Where commands look that name no namespace.
+    pub(crate) namespace: String,
+    pub(crate) place: Place,
+    demo: Option<Demo>,
+}
+
+/// Where a cluster is and who says so, for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// The server's address.
+    pub(crate) address: String,
+    /// What named it: a kubeconfig and a context.
+    pub(crate) origin: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.address, self.origin)
+    }
+}
+
+/// The living cluster, for as long as it is looked at.
+struct Demo {
+    /// Not just for want of another.
+    asked: bool,
+    life: JoinHandle<()>,
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        self.life.abort();
+    }
+}
+
+impl Cluster {
+    /// Finds the cluster that is meant. The error is for the user.
+    pub(crate) async fn connect(options: &Options) -> Result<Self, String> {
+        if options.embedded {
+            return Ok(Self::embedded(options));
+        }
+        if let Some(sources) = Sources::find(options)? {
+            return Self::from_kubeconfig(&sources, options).await;
+        }
+        if in_cluster() {
+            return Self::from_service_account(options);
+        }
+        for (flag, value) in
+            [("context", &options.context), ("cluster", &options.cluster), ("user", &options.user)]
+        {
+            if let Some(value) = value {
+                return Err(format!(
+                    "--{flag} {value}: there is no kubeconfig to find it in\n\
+                     name one with --kubeconfig FILE or $KUBECONFIG, or put it at ~/.kube/config"
+                ));
+            }
+        }
+        Ok(Self::embedded(options))
+    }
+
+    /// What the user should know about where this runs.
+    pub(crate) fn notice(&self) -> Option<String> {
+        self.demo.as_ref().filter(|demo| !demo.asked).map(|_| {
+            "no kubeconfig here ($KUBECONFIG, ~/.kube/config), and this is no pod: showing a small \
+             living cluster\non an embedded API server instead. `serve --demo` runs one for kubectl."
+                .to_owned()
+        })
+    }
+
+    /// Whether this is the embedded cluster.
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.demo.is_some()
+    }
+
+    /// Whether, with nothing said, all namespaces are meant: the embedded cluster is there to be
+    /// looked at, a real one may be large.
+    pub(crate) fn shows_everything(&self) -> bool {
+        self.is_embedded()
+    }
+
+    fn embedded(options: &Options) -> Self {
+        let server = demo::cluster(None);
+        let client = match &options.act_as {
+            Some(user) => server.client_as(user.as_str()),
+            None => server.client(),
+        };
+        let life = tokio::spawn(live(server));
+        Self {
+            client,
+            namespace: "default".to_owned(),
+            place: Place { address: "embedded".to_owned(), origin: "in this process".to_owned() },
+            demo: Some(Demo { asked: options.embedded, life }),
+        }
+    }
+
+    async fn from_kubeconfig(sources: &Sources, options: &Options) -> Result<Self, String> {
+        let kubeconfig = sources.read()?;
+        let context = options.context.clone().or_else(|| kubeconfig.current_context.clone());
+        let chosen = KubeConfigOptions {
+            context: options.context.clone(),
+            cluster: options.cluster.clone(),
+            user: options.user.clone(),
+        };
+        let known: Vec<_> = kubeconfig.contexts.iter().map(|named| named.name.clone()).collect();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &chosen).await;
+        let config = config.map_err(|error| sources.unusable(&error, options, &known))?;
+        let origin = match context {
+            Some(context) if !context.is_empty() => format!("context {context} of {sources}"),
+            _ => sources.to_string(),
+        };
+        Self::new(config, origin, options)
+    }
+
+    fn from_service_account(options: &Options) -> Result<Self, String> {
+        let config = Config::incluster().map_err(|error| {
+            format!("this is a pod, but its service account cannot be used: {error}")
+        })?;
+        Self::new(config, "this pod's service account".to_owned(), options)
+    }
+
+    fn new(mut config: Config, origin: String, options: &Options) -> Result<Self, String> {
+        // An informer tries again by itself, and says so.
+        config.default_retry = false;
+        if options.act_as.is_some() {
+            config.auth_info.impersonate.clone_from(&options.act_as);
+            config.auth_info.impersonate_groups =
+                Some(options.as_group.clone()).filter(|groups| !groups.is_empty());
+        }
+        let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        let namespace = config.default_namespace.clone();
+        let place = Place { address, origin };
+        let client = Client::try_from(config)
+            .map_err(|error| format!("no client for {place} can be made: {error}"))?;
+        Ok(Self { client, namespace, place, demo: None })
+    }
+}
+
+/// Keeps the server for as long as the cluster lives.
+async fn live(server: ApiServer) {
+    demo::live(&server).await;
+}
+
+/// The files that the kubeconfig is read from.
+#[derive(Debug)]
+struct Sources(Vec<PathBuf>);
+
+impl Sources {
+    /// The kubeconfig that was named or is at its place; none if none is.
+    fn find(options: &Options) -> Result<Option<Self>, String> {
+        if let Some(file) = &options.kubeconfig {
+            return Self::named(std::slice::from_ref(file), "--kubeconfig").map(Some);
+        }
+        if let Some(list) = std::env::var_os("KUBECONFIG").filter(|list| !list.is_empty()) {
+            let files = std::env::split_paths(&list).filter(|file| !file.as_os_str().is_empty());
+            return Self::named(&files.collect::<Vec<_>>(), "KUBECONFIG").map(Some);
+        }
+        let home = std::env::home_dir().map(|home| home.join(".kube").join("config"));
+        Ok(home.filter(|file| file.exists()).map(|file| Self(vec![file])))
+    }
+
+    /// Of several files some may be missing, as kubectl has it; but not all.
+    fn named(files: &[PathBuf], by: &str) -> Result<Self, String> {
+        let there: Vec<PathBuf> = files.iter().filter(|file| file.exists()).cloned().collect();
+        if there.is_empty() {
+            let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+            return Err(format!(
+                "there is no kubeconfig {}, which {by} names\n\
+                 name one that exists, or use --embedded to try things without a cluster",
+                names.join(", ")
+            ));
+        }
+        Ok(Self(there))
+    }
+
+    fn read(&self) -> Result<Kubeconfig, String> {
+        let mut merged: Option<Kubeconfig> = None;
+        for file in &self.0 {
+            let read = Kubeconfig::read_from(file).map_err(|error| unreadable(file, &error))?;
+            merged = Some(match merged {
+                None => read,
+                Some(before) => before.merge(read).map_err(|error| unreadable(file, &error))?,
+            });
+        }
+        Ok(merged.unwrap_or_default())
+    }
+
+    fn unusable(&self, error: &dyn fmt::Display, options: &Options, known: &[String]) -> String {
+        let mut text = format!("the kubeconfig {self} cannot be used: {error}");
+        if known.is_empty() {
+            text.push_str("\nit has no contexts: `kubectl config set-context` makes one");
+        } else if options.context.is_some() || options.cluster.is_none() {
+            text.push_str(&format!("\nits contexts are: {}", known.join(", ")));
+        }
+        text
+    }
+}
+
+impl fmt::Display for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.0.iter().map(|file| file.display().to_string()).collect();
+        f.write_str(&names.join(", "))
+    }
+}
+
+fn unreadable(file: &Path, error: &dyn fmt::Display) -> String {
+    format!("the kubeconfig {} cannot be read: {error}", file.display())
+}
+
+fn in_cluster() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|host| !host.is_empty())
+}

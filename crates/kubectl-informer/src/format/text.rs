@@ -1,0 +1,181 @@
+//! A line for people: when, what, which object, and the columns that kubectl would show.
+
+use embedded_apiserver::Columns;
+use jiff::tz::TimeZone;
+
+use super::Extras;
+use crate::color::{self, BLUE, BOLD, DIM, GREEN, RED, Style, YELLOW, paint};
+use crate::discovery::Type;
+use crate::record::{Happened, Record};
+use crate::screen::printable;
+
+/// How many of the lines that come at once decide how wide the columns are.
+const MEASURED_MAX: usize = 500;
+
+/// A wider cell makes its own line longer, not all that follow.
+const WIDTH_MAX: usize = 64;
+
+/// A type, and what is shown of its objects.
+pub(crate) struct Columned {
+    pub(crate) kind: String,
+    pub(crate) columns: Columns,
+}
+
+impl Columned {
+    pub(crate) fn new(of: &Type, columns: Columns) -> Self {
+        Self { kind: of.kind.clone(), columns }
+    }
+}
+
+pub(super) struct Text {
+    tables: Vec<Table>,
+    kind_width: usize,
+    name_width: usize,
+    extras: Extras,
+    zone: TimeZone,
+}
+
+/// The lines of one type.
+struct Table {
+    columns: Columns,
+    /// Which of the columns are shown, what they are called, and how wide they are by now.
+    shown: Vec<(usize, String, usize)>,
+    titled: bool,
+}
+
+impl Text {
+    pub(super) fn new(types: Vec<Columned>, wide: bool, extras: Extras) -> Self {
+        let kind_width = types.iter().map(|each| each.kind.chars().count()).max().unwrap_or(0);
+        Self {
+            kind_width: kind_width.max("KIND".len()),
+            tables: types.into_iter().map(|each| Table::new(each.columns, wide)).collect(),
+            name_width: "NAME".len(),
+            extras,
+            zone: TimeZone::system(),
+        }
+    }
+
+    pub(super) fn expect(&mut self, records: &[Record]) {
+        for record in records.iter().take(MEASURED_MAX) {
+            self.name_width = grown(self.name_width, &record.key());
+            if let Some(table) = self.tables.get_mut(record.watched.place) {
+                let _ = table.cells(record);
+            }
+        }
+    }
+
+    pub(super) fn line(&mut self, record: &Record) -> Result<String, String> {
+        let Some(table) = self.tables.get_mut(record.watched.place) else {
+            return Err(format!("{} is of no type that is watched", record.key()));
+        };
+        let cells = table.cells(record)?;
+        self.name_width = grown(self.name_width, &record.key());
+        let mut line = String::new();
+        let table = &mut self.tables[record.watched.place];
+        if self.extras.headers && !std::mem::replace(&mut table.titled, true) {
+            line = self.title(record.watched.place);
+        }
+        let colour = self.extras.colour;
+        let time = record.time.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
+        line.push_str(&paint(&time, DIM, colour));
+        line.push_str("  ");
+        let event = format!("{:<6}", record.happened.as_str());
+        line.push_str(&paint(&event, style(record.happened), colour));
+        line.push_str(&format!("  {:<width$}  ", record.watched.of.kind, width = self.kind_width));
+        line.push_str(&self.name(record));
+        let table = &self.tables[record.watched.place];
+        for ((_, _, width), cell) in table.shown.iter().zip(&cells) {
+            let room = width.saturating_sub(cell.text.chars().count());
+            let text = match cell.style {
+                Some(style) => paint(&cell.text, style, colour),
+                None => cell.text.clone(),
+            };
+            line.push_str(&format!("{text}{:room$}   ", ""));
+        }
+        line.push_str(&paint(&versions(record), DIM, colour));
+        if record.final_state_unknown {
+            line.push_str(&paint("  its last state was missed", DIM, colour));
+        }
+        line.push('\n');
+        Ok(line)
+    }
+
+    fn title(&self, place: usize) -> String {
+        let (kind, name) = (self.kind_width, self.name_width);
+        let mut line =
+            format!("{:<8}  {:<6}  {:<kind$}  {:<name$}   ", "TIME", "EVENT", "KIND", "NAME");
+        for (_, title, width) in &self.tables[place].shown {
+            line.push_str(&format!("{title:<width$}   "));
+        }
+        line.push_str("VERSION");
+        format!("{}\n", paint(&line, BOLD, self.extras.colour))
+    }
+
+    fn name(&self, record: &Record) -> String {
+        let key = printable(&record.key());
+        let room = self.name_width.saturating_sub(key.chars().count());
+        let key = paint(&key, color::of(&record.key()), self.extras.colour);
+        format!("{key}{:room$}   ", "")
+    }
+}
+
+struct Cell {
+    text: String,
+    style: Option<Style>,
+}
+
+impl Table {
+    fn new(columns: Columns, wide: bool) -> Self {
+        let shown = columns.definitions().enumerate();
+        // The name is shown with the namespace, in its own place.
+        let shown = shown.filter(|(_, column)| column.name != "Name" && (wide || !column.wide));
+        let shown = shown.map(|(place, column)| {
+            let title = column.name.to_uppercase();
+            // What follows should not push the columns about: a pod's status takes this much.
+            let width = if title == "STATUS" { "ContainerCreating".len() } else { title.len() };
+            (place, title, width)
+        });
+        let shown = shown.collect();
+        Self { columns, shown, titled: false }
+    }
+
+    /// What the columns show of an object; what an update has changed in them stands out.
+    fn cells(&mut self, record: &Record) -> Result<Vec<Cell>, String> {
+        let mut now = self.columns.cells(&record.value()?, record.time);
+        let old = match record.old_value() {
+            Some(old) => self.columns.cells(&old?, record.time),
+            None => Vec::new(),
+        };
+        let mut cells = Vec::new();
+        for (place, _, width) in &mut self.shown {
+            let text = printable(&now.get_mut(*place).map(std::mem::take).unwrap_or_default());
+            *width = grown(*width, &text);
+            let changed = old.get(*place).is_some_and(|old| printable(old) != text);
+            cells.push(Cell { text, style: changed.then_some(BOLD) });
+        }
+        Ok(cells)
+    }
+}
+
+fn grown(width: usize, text: &str) -> usize {
+    let length = text.chars().count();
+    if length > WIDTH_MAX { width } else { width.max(length) }
+}
+
+fn style(happened: Happened) -> Style {
+    match happened {
+        Happened::Add => GREEN,
+        Happened::Update => YELLOW,
+        Happened::Delete => RED,
+        Happened::Resync => BLUE,
+    }
+}
+
+fn versions(record: &Record) -> String {
+    match record.old_version() {
+        Some(old) if record.happened == Happened::Update => {
+            printable(&format!("{old} → {}", record.version()))
+        }
+        _ => printable(record.version()),
+    }
+}

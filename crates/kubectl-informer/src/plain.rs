@@ -1,0 +1,150 @@
+//! Errors in plain words: what is wrong, where, and what to do about it.
+
+use kube_informer::{Error, State};
+
+use crate::connect::Place;
+use crate::discovery::Type;
+
+/// Which request was answered with an error.
+pub(crate) struct Asked<'a> {
+    pub(crate) of: &'a Type,
+    pub(crate) namespaces: &'a [String],
+    pub(crate) place: &'a Place,
+    /// What the informer was doing.
+    pub(crate) during: Option<&'a State>,
+}
+
+/// What is wrong, in one line.
+pub(crate) fn problem(error: &Error, asked: &Asked<'_>) -> String {
+    let (what, place) = (asked.of.name(), asked.place);
+    if error.is_forbidden() {
+        return format!("may not {} {what}{}", verb(asked), within(asked));
+    }
+    if error.is_unauthorized() {
+        return format!("{place} does not know these credentials (401)");
+    }
+    if error.is_not_found() {
+        return format!("{} does not serve {what}", place.address);
+    }
+    if error.is_connection_refused() {
+        return format!("nobody listens at {place}");
+    }
+    if error.is_silence() {
+        return format!("nothing was heard from {} for too long", place.address);
+    }
+    if error.is_expired() {
+        return format!("{} has forgotten the version that was being watched (410)", place.address);
+    }
+    if error.is_too_many_requests() {
+        return format!("{} asks for patience (429)", place.address);
+    }
+    error.to_string()
+}
+
+/// What to do about it, where that can be said.
+pub(crate) fn advice(error: &Error, asked: &Asked<'_>) -> Option<String> {
+    if error.is_forbidden() {
+        return Some(grant(error, asked));
+    }
+    if error.is_unauthorized() {
+        let origin = &asked.place.origin;
+        return Some(format!("log in again, or look at the user in {origin}"));
+    }
+    if error.is_connection_refused() {
+        let origin = &asked.place.origin;
+        return Some(format!(
+            "the address comes from {origin}: start the cluster, or choose another with --context; \
+             --embedded needs none"
+        ));
+    }
+    None
+}
+
+/// Problem and advice, as an error message.
+pub(crate) fn message(error: &Error, asked: &Asked<'_>) -> String {
+    let mut text = problem(error, asked);
+    let said = error.status().map(|status| status.message.as_str()).unwrap_or_default();
+    if error.is_forbidden() && !said.is_empty() {
+        text = format!("{text}: {said}");
+    }
+    if let Some(advice) = advice(error, asked) {
+        text = format!("{text}\n{advice}");
+    }
+    text
+}
+
+/// Why the server cannot be asked at all.
+pub(crate) fn unreachable(error: &kube_client::Error, place: &Place) -> String {
+    let io = sources(error).find_map(|source| source.downcast_ref::<std::io::Error>());
+    let refused = io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused);
+    if refused {
+        let address = &place.address;
+        return format!(
+            "nobody listens at {address}, which is the server of {}\nstart it, or choose another \
+             with --context; --embedded needs none",
+            place.origin
+        );
+    }
+    match error {
+        kube_client::Error::Api(status) if status.code == 401 => format!(
+            "{} does not know these credentials (401)\nlog in again, or look at the user of {}",
+            place.address, place.origin
+        ),
+        error => {
+            // The cause is at the end of the chain; what is before it says only that it failed.
+            let cause = sources(error).last().map(ToString::to_string).unwrap_or_default();
+            format!("{place} cannot be asked: {cause}")
+        }
+    }
+}
+
+fn sources<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    // Nobody nests deeper; an error that is its own source would never end.
+    std::iter::successors(Some(error), |error| error.source()).take(16)
+}
+
+/// A list by streaming is a watch, and needs its verb.
+fn verb(asked: &Asked<'_>) -> &'static str {
+    match asked.during {
+        Some(State::Streaming | State::Watching) => "watch",
+        _ => "list",
+    }
+}
+
+fn within(asked: &Asked<'_>) -> String {
+    if asked.of.namespaced { within_namespaces(asked.namespaces) } else { String::new() }
+}
+
+/// ` in namespace web`, to follow what is there.
+pub(crate) fn within_namespaces(namespaces: &[String]) -> String {
+    match namespaces {
+        [] => " in all namespaces".to_owned(),
+        [one] => format!(" in namespace {one}"),
+        several => format!(" in namespaces {}", several.join(", ")),
+    }
+}
+
+fn grant(error: &Error, asked: &Asked<'_>) -> String {
+    let what = asked.of.name();
+    let user = error.status().and_then(|status| quoted_user(&status.message));
+    let to = user.unwrap_or("YOU");
+    let (role, binding, place) = match asked.namespaces {
+        [one] if asked.of.namespaced => ("role", "rolebinding", format!(" -n {one}")),
+        _ => ("clusterrole", "clusterrolebinding", String::new()),
+    };
+    format!(
+        "grant the verbs list and watch on {what}, as somebody who may:\n  \
+         kubectl create {role} informer{place} --verb=get,list,watch --resource={what}\n  \
+         kubectl create {binding} informer{place} --{role}=informer --user='{to}'"
+    )
+}
+
+/// `User "jane" cannot list …`: only a name that is safe to paste into a shell.
+fn quoted_user(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("User \"")?;
+    let (user, _) = rest.split_once('"')?;
+    let safe = |letter: char| letter.is_ascii_alphanumeric() || "-_.:@".contains(letter);
+    (!user.is_empty() && user.chars().all(safe)).then_some(user)
+}

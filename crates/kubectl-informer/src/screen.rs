@@ -1,0 +1,162 @@
+//! What people see: events on standard output and, on a terminal, a status line below them.
+
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+
+use crate::color::{Style, paint};
+
+/// A line of text in pieces, each in its own style.
+pub(crate) type Pieces = Vec<(String, Option<Style>)>;
+
+/// Standard output, and the status line on standard error, which is always the last line.
+pub(crate) struct Screen {
+    out: BufWriter<Stdout>,
+    line: Option<Line>,
+}
+
+struct Line {
+    pieces: Pieces,
+    colour: bool,
+    drawn: bool,
+}
+
+impl Screen {
+    /// A status line is drawn if `status` says so and standard error is a terminal.
+    pub(crate) fn new(status: bool, colour: bool) -> Self {
+        let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let line = (status && capable && io::stderr().is_terminal()).then(|| Line {
+            pieces: Vec::new(),
+            colour,
+            drawn: false,
+        });
+        Self { out: BufWriter::with_capacity(64 * 1024, io::stdout()), line }
+    }
+
+    /// Whether there is a status line.
+    pub(crate) fn has_status(&self) -> bool {
+        self.line.is_some()
+    }
+
+    /// Writes to standard output; `flush` shows it.
+    pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
+        self.clear();
+        self.out.write_all(text.as_bytes())
+    }
+
+    /// Shows what was printed, and the status line below.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        self.draw();
+        Ok(())
+    }
+
+    /// What the status line says from now on.
+    pub(crate) fn status(&mut self, pieces: Pieces) {
+        let Some(line) = &mut self.line else { return };
+        if line.drawn && line.pieces == pieces {
+            return;
+        }
+        line.pieces = pieces;
+        self.draw();
+    }
+
+    /// A line on standard error.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.clear();
+        // With nobody left to read it, there is nobody to tell.
+        let _ = writeln!(io::stderr(), "{text}");
+        self.draw();
+    }
+
+    /// Takes the status line away.
+    pub(crate) fn end(&mut self) {
+        self.clear();
+        self.line = None;
+    }
+
+    fn clear(&mut self) {
+        if let Some(line) = self.line.as_mut().filter(|line| line.drawn) {
+            line.drawn = false;
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    fn draw(&mut self) {
+        let Some(line) = &mut self.line else { return };
+        if line.pieces.is_empty() {
+            return;
+        }
+        let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
+        let text = fit(&line.pieces, usize::from(width), line.colour);
+        line.drawn = true;
+        // One write, so that nothing comes between.
+        let _ = io::stderr().write_all(format!("\r\x1b[K{text}").as_bytes());
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// As much as fits into a line: a longer one would wrap, and could not be taken away.
+fn fit(pieces: &Pieces, width: usize, colour: bool) -> String {
+    let mut left = width.saturating_sub(1);
+    let mut text = String::new();
+    for (piece, style) in pieces {
+        let piece = printable(piece);
+        let length = piece.chars().count();
+        let shown: String = if length <= left {
+            piece
+        } else {
+            let cut = piece.chars().take(left.saturating_sub(1));
+            cut.chain((left > 0).then_some('…')).collect()
+        };
+        left -= shown.chars().count();
+        text.push_str(&style.map_or_else(|| shown.clone(), |style| paint(&shown, style, colour)));
+    }
+    text
+}
+
+/// The text without what would move the cursor or change colours: names and messages come from
+/// anywhere.
+pub(crate) fn printable(text: &str) -> String {
+    let shown = text.chars().map(|letter| match letter {
+        '\n' | '\t' | '\r' => ' ',
+        letter if letter.is_control() || is_direction(letter) => '\u{fffd}',
+        letter => letter,
+    });
+    shown.collect()
+}
+
+/// What makes terminals write from right to left.
+fn is_direction(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::color::{GREEN, RED};
+
+    fn pieces() -> Pieces {
+        vec![("● ".into(), Some(GREEN)), ("live".into(), None), (" · oh".into(), Some(RED))]
+    }
+
+    #[test]
+    fn a_line_is_as_wide_as_the_terminal_at_most() {
+        assert_eq!(fit(&pieces(), 80, false), "● live · oh");
+        assert_eq!(fit(&pieces(), 12, false), "● live · oh");
+        assert_eq!(fit(&pieces(), 11, false), "● live · …");
+        assert_eq!(fit(&pieces(), 8, false), "● live…");
+        assert_eq!(fit(&pieces(), 1, false), "");
+        assert_eq!(fit(&pieces(), 0, false), "");
+        assert_eq!(fit(&pieces(), 8, true), "\x1b[32m● \x1b[0mlive\x1b[31m…\x1b[0m");
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_not_printed() {
+        assert_eq!(printable("a\x1b[2Jb\nc\u{202e}d"), "a\u{fffd}[2Jb c\u{fffd}d");
+        assert_eq!(printable("grün ✓"), "grün ✓");
+    }
+}

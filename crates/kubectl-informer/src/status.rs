@@ -1,0 +1,169 @@
+//! The status line: how the informers are, in one line.
+
+use std::time::Duration;
+
+use kube_informer::{Error, InformerStatus, State};
+use tokio::time::Instant;
+
+use crate::color::{BOLD, DIM, GREEN, RED, YELLOW};
+use crate::connect::Place;
+use crate::discovery::Type;
+use crate::plain::{self, Asked};
+use crate::screen::Pieces;
+
+/// A type and how its informer is.
+pub(crate) struct Informed<'a> {
+    pub(crate) of: &'a Type,
+    pub(crate) status: InformerStatus,
+}
+
+/// What the line is about, besides the informers themselves.
+pub(crate) struct Context<'a> {
+    pub(crate) place: &'a Place,
+    pub(crate) namespaces: &'a [String],
+    pub(crate) reconnects: u64,
+    /// The last error that was overcome, and when it was.
+    pub(crate) last: Option<(&'a str, Instant)>,
+    pub(crate) started: Instant,
+}
+
+/// How long an error is worth mentioning after it is over.
+const LAST_SHOWN: Duration = Duration::from_secs(60);
+
+pub(crate) fn line(informers: &[Informed<'_>], context: &Context<'_>) -> Pieces {
+    let troubled = informers.iter().find_map(|each| match &each.status.state {
+        State::BackingOff { until, why } => Some((each, *until, why)),
+        _ => None,
+    });
+    let mut line = match troubled {
+        Some((informed, until, why)) => trouble(informed, until, why, context),
+        None if informers.iter().all(|each| each.status.synced) => well(informers),
+        None => syncing(informers, context),
+    };
+    if troubled.is_none() {
+        if context.reconnects > 0 {
+            line.push((format!(" · {}", counted(context.reconnects, "reconnect")), None));
+        }
+        if let Some((text, at)) = context.last.filter(|(_, at)| at.elapsed() < LAST_SHOWN) {
+            let ago = seconds(at.elapsed());
+            line.push((format!(" · {ago} ago: {text}"), Some(DIM)));
+        }
+    }
+    line
+}
+
+fn syncing(informers: &[Informed<'_>], context: &Context<'_>) -> Pieces {
+    let mut line = vec![("◌ syncing".to_owned(), Some(YELLOW))];
+    let open = informers.iter().filter(|each| !each.status.synced);
+    let names: Vec<_> = open.clone().map(|each| each.of.name()).collect();
+    let received: u64 = open.map(|each| each.status.received).sum();
+    line.push((format!("  {}", names.join(", ")), Some(BOLD)));
+    if received > 0 {
+        line.push((format!(" · {} so far", counted(received, "object")), None));
+    }
+    line.push((
+        format!(" · {} · {}", seconds(context.started.elapsed()), context.place.address),
+        None,
+    ));
+    line
+}
+
+fn well(informers: &[Informed<'_>]) -> Pieces {
+    let all_live = informers.iter().all(|each| each.status.live);
+    let mut line = if all_live {
+        vec![("● live".to_owned(), Some(GREEN))]
+    } else {
+        vec![("○ connecting".to_owned(), Some(YELLOW))]
+    };
+    let each = |informed: &Informed<'_>| {
+        format!("{} {}", grouped(informed.status.objects as u64), informed.of.plural)
+    };
+    let counts: Vec<_> = informers.iter().map(each).collect();
+    line.push((format!("  {}", counts.join(", ")), Some(BOLD)));
+    let failed: usize = informers.iter().map(|each| each.status.failed).sum();
+    if failed > 0 {
+        line.push((format!(" · {failed} unreadable"), Some(RED)));
+    }
+    // The informer that is least far says how far all are.
+    if let [only] = informers {
+        line.push((format!(" · version {}", only.status.resource_version), None));
+    }
+    if let Some(stale) = staleness(informers) {
+        line.push((format!(" · as of {} ago", seconds(stale)), None));
+    }
+    line
+}
+
+fn trouble(informed: &Informed<'_>, until: Instant, why: &Error, context: &Context<'_>) -> Pieces {
+    let asked = Asked {
+        of: informed.of,
+        namespaces: context.namespaces,
+        place: context.place,
+        during: None,
+    };
+    let mut line = vec![("▲ ".to_owned(), Some(RED)), (plain::problem(why, &asked), Some(RED))];
+    let wait = until.saturating_duration_since(Instant::now());
+    let next = if wait.is_zero() {
+        "trying again".to_owned()
+    } else {
+        format!("next try in {}", seconds(wait))
+    };
+    line.push((format!(" · {next}"), None));
+    if let Some(stale) = informed.status.staleness.filter(|_| informed.status.synced) {
+        let objects = informed.status.objects as u64;
+        line.push((
+            format!(" · {} as of {} ago", counted(objects, "object"), seconds(stale)),
+            Some(DIM),
+        ));
+    }
+    line
+}
+
+fn staleness(informers: &[Informed<'_>]) -> Option<Duration> {
+    let all: Option<Vec<_>> = informers.iter().map(|each| each.status.staleness).collect();
+    all?.into_iter().max()
+}
+
+/// Whole seconds, minutes or hours: it changes not more than once a second.
+pub(crate) fn seconds(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
+    }
+}
+
+/// `1 object`, `12,000 objects`.
+pub(crate) fn counted(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(number))
+}
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_for_people() {
+        assert_eq!(counted(0, "object"), "0 objects");
+        assert_eq!(counted(1, "object"), "1 object");
+        assert_eq!(counted(999, "object"), "999 objects");
+        assert_eq!(counted(1_234_567, "object"), "1,234,567 objects");
+        assert_eq!(seconds(Duration::from_millis(900)), "0 s");
+        assert_eq!(seconds(Duration::from_secs(119)), "119 s");
+        assert_eq!(seconds(Duration::from_secs(600)), "10 min");
+        assert_eq!(seconds(Duration::from_secs(8000)), "2 h");
+    }
+}

@@ -1,0 +1,133 @@
+//! `watch`: what happens to objects, for as long as somebody looks.
+
+mod run;
+mod tally;
+
+use std::time::Duration;
+
+use clap::Args;
+use regex_lite::Regex;
+
+use crate::cli::Outcome;
+use crate::format::Output;
+use crate::signals::Stop;
+use crate::{color, connect, scope};
+
+/// Shows what happens to objects: added, updated, deleted.
+///
+/// First what there is, then every change, until Ctrl-C. A server that goes away, forgets versions or
+/// falls silent does not end it: what was missed meanwhile is shown when it is back.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Options {
+    /// The types, with commas: plurals, singulars or short names, `pods,deploy`; with their group
+    /// where there are several of the name, `certificates.cert-manager.io`; `pods/web-1` is one
+    /// object.
+    #[arg(value_name = "TYPE[,TYPE…]")]
+    types: String,
+
+    /// Only objects whose names match: a regular expression, which may match any part of the name.
+    #[arg(value_name = "NAME-REGEX")]
+    name: Option<Regex>,
+
+    /// Not those whose names match.
+    #[arg(long, value_name = "REGEX")]
+    exclude: Option<Regex>,
+
+    /// How to show an event: text, wide, json (one event a line), yaml, name or template=….
+    #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = output)]
+    output: Output,
+
+    /// Adds the state before an update to JSON and YAML.
+    #[arg(long)]
+    old: bool,
+
+    /// Shows only what happens from now on, not what there is already.
+    #[arg(short = 'w', long)]
+    watch_only: bool,
+
+    /// Shows all objects again every so often, as handlers with a resync period see them: 30s, 5m.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    resync: Option<Duration>,
+
+    /// Ends after so many events, with 0.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    /// Ends after this time: with 1 if --count or --until have not been met by then.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+
+    /// No line of titles.
+    #[arg(long)]
+    no_headers: bool,
+
+    /// When to colour.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    color: color::When,
+
+    #[command(flatten)]
+    scope: scope::Options,
+
+    #[command(flatten)]
+    connect: connect::Options,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kubectl informer watch pods
+  kubectl informer watch pods,deployments -A -l app=web
+  kubectl informer watch pods '^web-' -o json | jq -r .key";
+
+/// Watches until it is told to stop, or until what it was to wait for has happened.
+pub(crate) async fn watch(options: Options) -> Result<Outcome, String> {
+    let stop = Stop::new()?;
+    run::Watch::start(options).await?.run(stop).await
+}
+
+fn output(text: &str) -> Result<Output, String> {
+    text.parse()
+}
+
+/// `5s`, `1m30s`, `500ms`, `2h`, as Go and kubectl have it.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "a time such as 500ms, 30s, 5m or 1h30m is".to_owned();
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let digits = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
+        let (number, after) = rest.split_at(digits.ok_or_else(wrong)?);
+        let number: f64 = number.parse().map_err(|_| wrong())?;
+        let end = after.find(|letter: char| letter.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(end);
+        let unit = match unit {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(wrong()),
+        };
+        let part = Duration::try_from_secs_f64(number * unit).map_err(|_| wrong())?;
+        total = total.checked_add(part).ok_or_else(wrong)?;
+        rest = after;
+    }
+    if total.is_zero() { Err(wrong()) } else { Ok(total) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_as_go_writes_them() {
+        for (text, millis) in
+            [("5s", 5000), ("500ms", 500), ("1m30s", 90_000), ("1.5h", 5_400_000), ("0.5s", 500)]
+        {
+            assert_eq!(duration(text).unwrap(), Duration::from_millis(millis), "{text}");
+        }
+        for text in ["", "5", "s", "-5s", "5 s", "5d", "0s", "1e3s", "9999999999999999999999h", "."]
+        {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The watch itself: informers in, lines out.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::{BoxStream, SelectAll, select_all};
+use jiff::Timestamp;
+use kube_informer::{
+    ErrorReport, Event, EventStream, Next, SharedInformer, SharedInformerFactory, Untyped,
+};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use super::Options;
+use super::tally::Tally;
+use crate::chosen::{Chosen, choose};
+use crate::cli::Outcome;
+use crate::connect::Cluster;
+use crate::discovery::Type;
+use crate::format::{Columned, Extras, Printer};
+use crate::plain::{self, Asked};
+use crate::record::{Record, Watched};
+use crate::screen::Screen;
+use crate::signals::Stop;
+use crate::status::{self, Context, Informed};
+
+/// How often the status line is looked at: what it says changes once a second at most, but a new state
+/// should be seen at once.
+const STATUS_EVERY: Duration = Duration::from_millis(200);
+
+/// How many events are taken at once, before what they print is shown.
+const BATCH: usize = 256;
+
+/// One type and its informer.
+struct Source {
+    of: Arc<Type>,
+    informer: SharedInformer<Untyped>,
+    /// What there was at the start, until all of it is there.
+    initial: Option<Vec<Record>>,
+}
+
+/// A watch that has begun.
+pub(super) struct Watch {
+    options: Options,
+    namespaces: Vec<String>,
+    sources: Vec<Source>,
+    events: SelectAll<BoxStream<'static, (usize, Event<Untyped>)>>,
+    errors: mpsc::UnboundedReceiver<(usize, ErrorReport)>,
+    printer: Printer,
+    screen: Screen,
+    tally: Tally,
+    factory: SharedInformerFactory,
+    cluster: Cluster,
+}
+
+impl Watch {
+    pub(super) async fn start(options: Options) -> Result<Self, String> {
+        let colour = options.color.on(&io::stderr());
+        let mut screen = Screen::new(true, colour);
+        let cluster = Cluster::connect(&options.connect).await?;
+        if let Some(notice) = cluster.notice() {
+            screen.note(&notice);
+        }
+        let namespaces = options.scope.namespaces(&cluster)?;
+        let chosen = choose(&options.types, &cluster).await?;
+        let printer = printer(&options, &cluster, &chosen).await;
+
+        let (tell, errors) = mpsc::unbounded_channel();
+        let factory = SharedInformerFactory::new(cluster.client.clone());
+        let mut sources = Vec::new();
+        let mut events = Vec::new();
+        for (place, each) in chosen.into_iter().enumerate() {
+            let tell = tell.clone();
+            let informer = each
+                .informer(&factory, &options.scope, &namespaces)
+                .on_error(move |report| drop(tell.send((place, report.clone()))))
+                .build()
+                .cast::<Untyped>();
+            events.push(stream(&informer, &options).map(move |event| (place, event)).boxed());
+            sources.push(Source { of: each.of, informer, initial: Some(Vec::new()) });
+        }
+        factory.start();
+        Ok(Self {
+            options,
+            namespaces,
+            sources,
+            events: select_all(events),
+            errors,
+            printer,
+            screen,
+            tally: Tally::new(),
+            factory,
+            cluster,
+        })
+    }
+
+    pub(super) async fn run(mut self, mut stop: Stop) -> Result<Outcome, String> {
+        let ended = self.follow(&mut stop).await;
+        self.screen.end();
+        if let Ok(Ended::Interrupted) = ended {
+            self.screen.note(&self.tally.summary());
+        }
+        self.factory.stop();
+        let waiting = self.options.count.is_some();
+        match ended? {
+            Ended::Interrupted | Ended::TimedOut if waiting => Ok(Outcome::Unmet),
+            _ => Ok(Outcome::Met),
+        }
+    }
+
+    async fn follow(&mut self, stop: &mut Stop) -> Result<Ended, String> {
+        let deadline = self.options.timeout.map(|timeout| self.tally.started + timeout);
+        let mut ticks = interval(STATUS_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut events = std::mem::take(&mut self.events).ready_chunks(BATCH);
+        loop {
+            let ended = tokio::select! {
+                biased;
+                () = stop.requested() => Some(Ended::Interrupted),
+                () = at(deadline) => Some(Ended::TimedOut),
+                Some((place, report)) = self.errors.recv() => self.error(place, &report)?,
+                _ = ticks.tick() => { self.look(); None }
+                Some(batch) = events.next() => match self.batch(batch) {
+                    Err(Trouble::Output(error)) if error.kind() == ErrorKind::BrokenPipe => {
+                        Some(Ended::NobodyReads)
+                    }
+                    Err(Trouble::Output(error)) => {
+                        return Err(format!("cannot write to standard output: {error}"));
+                    }
+                    Err(Trouble::Object(problem)) => return Err(problem),
+                    Ok(ended) => ended,
+                },
+            };
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+        }
+    }
+
+    fn batch(&mut self, batch: Vec<(usize, Event<Untyped>)>) -> Result<Option<Ended>, Trouble> {
+        let now = Timestamp::now();
+        let mut ended = None;
+        for (place, event) in batch {
+            let records = self.take_in(place, event, now);
+            self.printer.expect(&records);
+            for record in &records {
+                ended = self.show(record)?;
+                if ended.is_some() {
+                    break;
+                }
+            }
+            if ended.is_some() {
+                break;
+            }
+        }
+        self.screen.flush()?;
+        Ok(ended)
+    }
+
+    /// What is to be shown now. What there was at the start waits until all of it is there, so that it
+    /// can be shown in order.
+    fn take_in(&mut self, place: usize, event: Event<Untyped>, now: Timestamp) -> Vec<Record> {
+        let source = &mut self.sources[place];
+        let watched = Watched { place, of: source.of.clone() };
+        match (Record::new(event, &watched, now), &mut source.initial) {
+            (Some(record), Some(initial)) if record.initial => {
+                initial.push(record);
+                Vec::new()
+            }
+            (Some(record), _) => vec![record],
+            (None, initial) => {
+                let mut all = initial.take().unwrap_or_default();
+                self.say_if_empty();
+                if self.options.watch_only {
+                    return Vec::new();
+                }
+                all.sort_by(|a, b| a.object.key().cmp(b.object.key()));
+                all
+            }
+        }
+    }
+
+    fn show(&mut self, record: &Record) -> Result<Option<Ended>, Trouble> {
+        let text = self.printer.print(record).map_err(Trouble::Object)?;
+        self.screen.print(&text)?;
+        let shown = self.tally.count(record.happened);
+        Ok(self.options.count.filter(|&count| shown >= count).map(|_| Ended::Met))
+    }
+
+    /// Somebody who sees nothing should know why.
+    fn say_if_empty(&mut self) {
+        let done = self.sources.iter().all(|source| source.initial.is_none());
+        let empty = self.sources.iter().all(|source| source.informer.lister().is_empty());
+        if done && empty {
+            let names: Vec<_> = self.sources.iter().map(|source| source.of.name()).collect();
+            let place = plain::within_namespaces(&self.namespaces);
+            self.screen.note(&format!("no {}{place} yet: waiting", names.join(", ")));
+        }
+    }
+
+    fn error(&mut self, place: usize, report: &ErrorReport) -> Result<Option<Ended>, String> {
+        let source = &self.sources[place];
+        let asked = Asked {
+            of: &source.of,
+            namespaces: &self.namespaces,
+            place: &self.cluster.place,
+            during: Some(&report.during),
+        };
+        let (error, problem) = (&report.error, plain::problem(&report.error, &asked));
+        // Nothing that waiting would mend.
+        let refused = error.is_forbidden() || error.is_unauthorized() || error.is_not_found();
+        if refused && !source.informer.has_synced() {
+            return Err(plain::message(error, &asked));
+        }
+        if matches!(report.next, Next::Resume { .. } | Next::Relist { .. }) {
+            self.tally.reconnects += 1;
+        }
+        let told = self.tally.last.as_ref().is_some_and(|(last, _)| *last == problem)
+            && self.tally.troubled.contains(&place);
+        self.tally.last = Some((problem.clone(), Instant::now()));
+        if !told && !self.screen.has_status() {
+            self.tally.troubled.push(place);
+            self.screen.note(&format!("{}: {problem}; {}", source.of.name(), report.next));
+        }
+        Ok(None)
+    }
+
+    /// Looks at how the informers are, and says so.
+    fn look(&mut self) {
+        if !self.screen.has_status() {
+            let sources = &self.sources;
+            let over = |place: &usize| sources[*place].informer.is_live();
+            let names: Vec<_> = self.tally.troubled.extract_if(.., |place| over(place)).collect();
+            for place in names {
+                self.screen.note(&format!("{}: watching on", self.sources[place].of.name()));
+            }
+            return;
+        }
+        let informers: Vec<_> = self.sources.iter().map(Source::informed).collect();
+        let line = status::line(
+            &informers,
+            &Context {
+                place: &self.cluster.place,
+                namespaces: &self.namespaces,
+                reconnects: self.tally.reconnects,
+                last: self.tally.last.as_ref().map(|(text, at)| (text.as_str(), *at)),
+                started: self.tally.started,
+            },
+        );
+        self.screen.status(line);
+    }
+}
+
+/// Why a watch is over.
+enum Ended {
+    /// What it was to wait for has happened.
+    Met,
+    TimedOut,
+    Interrupted,
+    /// Whatever read its output has gone.
+    NobodyReads,
+}
+
+/// What can go wrong in showing an event.
+enum Trouble {
+    Output(io::Error),
+    Object(String),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Trouble::Output(error)
+    }
+}
+
+impl Source {
+    fn informed(&self) -> Informed<'_> {
+        Informed { of: &self.of, status: self.informer.status() }
+    }
+}
+
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn stream(informer: &SharedInformer<Untyped>, options: &Options) -> EventStream<Untyped> {
+    let mut handler = informer.handler();
+    handler = match options.resync {
+        Some(period) => handler.resync(period),
+        None => handler.only_changes(),
+    };
+    if let Some(name) = options.name.clone() {
+        handler = handler.filter(move |object| name.is_match(object.name()));
+    }
+    if let Some(exclude) = options.exclude.clone() {
+        handler = handler.filter(move |object| !exclude.is_match(object.name()));
+    }
+    handler.stream()
+}
+
+async fn printer(options: &Options, cluster: &Cluster, chosen: &[Chosen]) -> Printer {
+    let mut types = Vec::new();
+    for each in chosen {
+        let columns = crate::columns::columns(&cluster.client, &each.of).await;
+        types.push(Columned::new(&each.of, columns));
+    }
+    let extras = Extras {
+        colour: options.color.on(&io::stdout()),
+        headers: !options.no_headers,
+        old: options.old,
+    };
+    Printer::new(options.output.clone(), types, extras)
+}
