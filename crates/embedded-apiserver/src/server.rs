@@ -43,6 +43,7 @@ impl fmt::Debug for ApiServer {
 pub struct Builder {
     options: Options,
     started_at: Option<Timestamp>,
+    first_version: u64,
     seed: Option<u64>,
     token: Option<String>,
     anonymous: bool,
@@ -129,6 +130,7 @@ impl Default for Builder {
                 history_bytes_max: limits::HISTORY_BYTES_MAX,
             },
             started_at: None,
+            first_version: 1,
             seed: None,
             token: None,
             anonymous: false,
@@ -191,6 +193,14 @@ impl Builder {
         self
     }
 
+    /// The version to count from, instead of 1. A server that takes the place of another which
+    /// clients may remember should begin above all of that one's versions: they then see a history
+    /// that has been compacted, and list again.
+    pub fn first_version(mut self, version: u64) -> Self {
+        self.first_version = version.max(1);
+        self
+    }
+
     /// Makes uids, generated names and random faults repeat.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -216,7 +226,8 @@ impl Builder {
         access.add_token(admin_token.clone(), ADMIN);
         let shared = Shared {
             clock: self.started_at.map_or_else(Clock::system, Clock::starting_at),
-            store: Store::new(self.options.history_window, self.options.history_bytes_max),
+            store: Store::new(self.options.history_window, self.options.history_bytes_max)
+                .counting_from(self.first_version),
             registry: RwLock::new(Registry::new()),
             access,
             record: Record::default(),

@@ -64,7 +64,7 @@ pub(crate) fn of(key: &str) -> Style {
     let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    PALETTE[(hash % PALETTE.len() as u64) as usize]
+    PALETTE[((hash ^ (hash >> 32)) % PALETTE.len() as u64) as usize]
 }
 
 /// Text in a style, or plain.

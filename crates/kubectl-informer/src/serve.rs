@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use embedded_apiserver::{ApiServer, Listening};
+use jiff::Timestamp;
 
 use crate::signals::Stop;
 
@@ -77,7 +78,8 @@ pub(crate) async fn serve(options: &Options) -> Result<(), String> {
 }
 
 fn start(options: &Options) -> Result<ApiServer, String> {
-    let mut builder = ApiServer::builder().pods_run(options.pods_run);
+    let mut builder =
+        ApiServer::builder().pods_run(options.pods_run).first_version(first_version());
     match &options.token {
         Some(token) if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
             return Err("--token must be visible ASCII characters, at least one, because it is \
@@ -88,6 +90,14 @@ fn start(options: &Options) -> Result<ApiServer, String> {
         None => builder = builder.anonymous(options.plain),
     }
     Ok(builder.build())
+}
+
+/// Who watched the server that was here before must not take this one for it: its versions are those
+/// of a later time, in tenths of milliseconds since 2026 began.
+fn first_version() -> u64 {
+    const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
+    let since = Timestamp::now().duration_since(BEGIN);
+    u64::try_from(since.as_micros() / 100).unwrap_or(1).max(1)
 }
 
 fn load(server: &ApiServer, path: &Path) -> Result<(), String> {

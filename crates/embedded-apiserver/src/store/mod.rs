@@ -144,6 +144,17 @@ impl Store {
         }
     }
 
+    /// The same, empty, as if all versions before this one had been compacted.
+    pub(crate) fn counting_from(self, first: u64) -> Self {
+        {
+            let mut state = self.state.write();
+            state.revision = first;
+            state.compacted = first - 1;
+        }
+        self.revision.send_replace(first);
+        self
+    }
+
     /// The newest version.
     pub fn revision(&self) -> u64 {
         self.state.read().revision

@@ -99,15 +99,23 @@ impl Watch {
     pub(super) async fn run(mut self, mut stop: Stop) -> Result<Outcome, String> {
         let ended = self.follow(&mut stop).await;
         self.screen.end();
-        if let Ok(Ended::Interrupted) = ended {
+        let ended = ended?;
+        if let Ended::Interrupted = ended {
             self.screen.note(&self.tally.summary());
         }
         self.factory.stop();
-        let waiting = self.options.count.is_some();
-        match ended? {
-            Ended::Interrupted | Ended::TimedOut if waiting => Ok(Outcome::Unmet),
-            _ => Ok(Outcome::Met),
-        }
+        let missing = self.missing().filter(|_| !matches!(ended, Ended::Met | Ended::NobodyReads));
+        let Some(missing) = missing else { return Ok(Outcome::Met) };
+        let time = self.tally.started.elapsed();
+        let time = self.options.timeout.filter(|timeout| *timeout <= time).unwrap_or(time);
+        self.screen.note(&format!("{missing} within {}", exact(time)));
+        Ok(Outcome::Unmet)
+    }
+
+    /// What was waited for and has not happened.
+    fn missing(&self) -> Option<String> {
+        let count = self.options.count?;
+        Some(format!("{} of {} events", self.tally.shown(), count))
     }
 
     async fn follow(&mut self, stop: &mut Stop) -> Result<Ended, String> {
@@ -278,6 +286,14 @@ impl From<io::Error> for Trouble {
 impl Source {
     fn informed(&self) -> Informed<'_> {
         Informed { of: &self.of, status: self.informer.status() }
+    }
+}
+
+/// A time as it was asked for: `300 ms`, `90 s`.
+fn exact(time: Duration) -> String {
+    match time.as_millis() {
+        millis @ 0..1000 => format!("{millis} ms"),
+        millis => format!("{} s", millis / 1000),
     }
 }
 

@@ -41,6 +41,11 @@ impl Tally {
             Happened::Delete => self.deleted += 1,
             Happened::Resync => self.resynced += 1,
         }
+        self.shown()
+    }
+
+    /// How many there have been.
+    pub(super) fn shown(&self) -> u64 {
         self.added + self.updated + self.deleted + self.resynced
     }
 

@@ -1,0 +1,90 @@
+//! How it ends.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::process::Cluster;
+
+#[test]
+fn a_count_that_is_reached_is_success() {
+    let cluster = Cluster::start("count");
+    for name in ["a", "b", "c"] {
+        cluster.pod(name, &json!({}));
+    }
+    let run = cluster.run(&["pods", "-o", "name", "--count", "2"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "pod/a\npod/b\n"));
+}
+
+#[test]
+fn a_count_that_is_not_reached_in_time_is_one() {
+    let cluster = Cluster::start("count-not");
+    cluster.pod("a", &json!({}));
+    let run = cluster.run(&["pods", "-o", "name", "--count", "2", "--timeout", "300ms"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("of 2 events within 300 ms"), "{run:?}");
+}
+
+#[test]
+fn a_time_that_was_asked_for_is_success() {
+    let cluster = Cluster::start("time");
+    cluster.pod("a", &json!({}));
+    let run = cluster.run(&["pods", "-o", "name", "--timeout", "300ms"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_signal_ends_it_with_a_summary() {
+    let cluster = Cluster::start("signal");
+    cluster.pod("a", &json!({}));
+    for signal in ["INT", "TERM"] {
+        let mut watch = cluster.watch(&["pods", "-o", "name"]);
+        assert_eq!(watch.line(), "pod/a");
+        watch.signal(signal);
+        assert_eq!(watch.wait().code(), Some(0), "{signal}");
+        let (rest, said) = watch.rest();
+        assert_eq!(rest, Vec::<String>::new());
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].ends_with("s: 1 added, 0 updated, 0 deleted"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let cluster = Cluster::start("pipe");
+    for n in 0..50 {
+        cluster.pod(&format!("pod-{n}"), &json!({}));
+    }
+    let mut child = cluster
+        .tool(&["watch", "pods", "-o", "json", "--resync", "1s"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut first).unwrap();
+    drop(out);
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn arguments_are_checked() {
+    let cluster = Cluster::start("arguments");
+    for (arguments, named) in [
+        (&["pods", "-o", "xml"][..], "xml"),
+        (&["pods", "--timeout", "5"], "500ms, 30s"),
+        (&["pods", "--count", "0"], "--count"),
+        (&["pods", "-n", "Shop"], "no name of a namespace"),
+        (&["pods", "-n", "a", "-A"], "--all-namespaces"),
+        (&[","], "name a type"),
+        (&["pods", "--resync", "0s"], "--resync"),
+        (&[], "TYPE"),
+    ] {
+        let run = cluster.run(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(run.stderr.contains(named), "{arguments:?} {run:?}");
+    }
+}

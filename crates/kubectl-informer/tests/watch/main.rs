@@ -1,0 +1,16 @@
+//! `watch` as a process: what it prints, says and returns.
+#![cfg(unix)]
+
+mod process;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod support;
+mod terminal;
+
+mod ends;
+mod errors;
+mod outputs;
+mod places;
+mod scopes;
+mod screens;
+mod survives;

@@ -1,0 +1,150 @@
+//! The forms of output.
+
+use serde_json::{Value, json};
+
+use crate::process::Cluster;
+
+const NGINX: &str = "/api/v1/namespaces/default/pods/nginx";
+
+/// A line without its time, and with one space between its words.
+fn words(line: &str) -> String {
+    let (time, rest) = line.split_at(8);
+    assert_eq!(time.matches(':').count(), 2, "{line}");
+    rest.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `kubectl run nginx --image=nginx`, `kubectl label pods nginx foo=bar`, `kubectl delete pod nginx`.
+#[test]
+fn text_tells_the_story_of_the_articles() {
+    let cluster = Cluster::start("text");
+    let watch = cluster.watch(&["pods"]);
+    watch.says("no pods in namespace default yet");
+
+    let version =
+        |object: &Value| object["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let made = version(&cluster.pod("nginx", &json!({"run": "nginx"})));
+    let labelled = version(&cluster.patch(NGINX, &json!({"metadata": {"labels": {"foo": "bar"}}})));
+    cluster.delete(NGINX);
+
+    let title = watch.line();
+    let titles: Vec<_> = title.split_whitespace().collect();
+    assert_eq!(
+        titles,
+        ["TIME", "EVENT", "KIND", "NAME", "READY", "STATUS", "RESTARTS", "AGE", "VERSION"]
+    );
+    let add = words(&watch.line());
+    assert!(add.starts_with("ADD Pod default/nginx 0/1 Pending 0 "), "{add}");
+    assert!(add.ends_with(&format!("s {made}")), "{add}");
+    let update = words(&watch.line());
+    assert!(update.starts_with("UPDATE Pod default/nginx 0/1 Pending 0 "), "{update}");
+    assert!(update.contains(&format!("{made} → {labelled}")), "{update}");
+    // As on a real server, a pod is told to end before it is gone.
+    let told = words(&watch.line());
+    assert!(told.starts_with("UPDATE Pod default/nginx 0/1 Terminating 0 "), "{told}");
+    let delete = words(&watch.line());
+    assert!(delete.starts_with("DELETE Pod default/nginx 0/1 Terminating 0 "), "{delete}");
+}
+
+#[test]
+fn wide_has_the_columns_of_kubectl_get_wide() {
+    let cluster = Cluster::start("wide");
+    cluster.pod("nginx", &json!({}));
+    let run = cluster.run(&["pods", "-o", "wide", "--count", "1"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stdout.contains("NOMINATED NODE"), "{run:?}");
+    let run = cluster.run(&["pods", "-o", "wide", "--count", "1", "--no-headers"]);
+    assert!(!run.stdout.contains("NOMINATED NODE"), "{run:?}");
+}
+
+#[test]
+fn json_is_one_event_a_line() {
+    let cluster = Cluster::start("json");
+    let made = cluster.pod("nginx", &json!({}));
+    let watch = cluster.watch(&["pods", "-o", "json", "--old"]);
+    let first = watch.json();
+    assert_eq!(first["type"], "ADD");
+    assert_eq!(first["key"], "default/nginx");
+    assert_eq!(first["kind"], "Pod");
+    assert_eq!(first["initial"], true);
+    assert_eq!(first["finalStateUnknown"], false);
+    assert_eq!(first["resourceVersion"], made["metadata"]["resourceVersion"]);
+    assert_eq!(first.get("oldResourceVersion"), None);
+    assert_eq!(first["object"]["apiVersion"], "v1");
+    assert_eq!(first["object"]["kind"], "Pod");
+    assert_eq!(first["object"]["spec"]["containers"][0]["image"], "nginx");
+
+    let changed = cluster.patch(NGINX, &json!({"metadata": {"labels": {"foo": "bar"}}}));
+    let second = watch.json();
+    assert_eq!(second["type"], "UPDATE");
+    assert_eq!(second["initial"], false);
+    assert_eq!(second["resourceVersion"], changed["metadata"]["resourceVersion"]);
+    assert_eq!(second["oldResourceVersion"], made["metadata"]["resourceVersion"]);
+    assert_eq!(second["object"]["metadata"]["labels"]["foo"], "bar");
+    assert_eq!(second["old"]["metadata"].get("labels"), None);
+    assert_eq!(second["old"]["kind"], "Pod");
+
+    cluster.delete(NGINX);
+    assert_eq!(watch.json()["type"], "UPDATE");
+    let third = watch.json();
+    assert_eq!((&third["type"], &third["finalStateUnknown"]), (&json!("DELETE"), &json!(false)));
+}
+
+#[test]
+fn json_has_the_state_before_only_on_request() {
+    let cluster = Cluster::start("json-old");
+    cluster.pod("nginx", &json!({}));
+    let watch = cluster.watch(&["pods", "-o", "json"]);
+    assert_eq!(watch.json()["type"], "ADD");
+    cluster.patch(NGINX, &json!({"metadata": {"labels": {"foo": "bar"}}}));
+    let update = watch.json();
+    assert_eq!((&update["type"], update.get("old")), (&json!("UPDATE"), None));
+}
+
+#[test]
+fn yaml_is_one_document_an_event() {
+    let cluster = Cluster::start("yaml");
+    cluster.pod("nginx", &json!({"app": "web"}));
+    let run = cluster.run(&["pods", "-o", "yaml", "--count", "1"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    for line in ["---", "type: ADD", "key: default/nginx", "initial: true", "  kind: Pod"] {
+        assert!(run.stdout.lines().any(|each| each == line), "{line}: {}", run.stdout);
+    }
+    assert!(run.stdout.contains("app: web"), "{}", run.stdout);
+}
+
+#[test]
+fn names_are_those_of_kubectl() {
+    let cluster = Cluster::start("names");
+    cluster.pod("nginx", &json!({}));
+    let run = cluster.run(&["pods", "-o", "name", "--count", "1"]);
+    assert_eq!(run.stdout, "pod/nginx\n");
+    let run = cluster.run(&["namespaces/default", "-o", "name", "--count", "1"]);
+    assert_eq!(run.stdout, "namespace/default\n");
+}
+
+#[test]
+fn a_resync_shows_everything_again() {
+    let cluster = Cluster::start("resync");
+    let made = cluster.pod("nginx", &json!({}));
+    let watch = cluster.watch(&["pods", "--resync", "1s", "-o", "json"]);
+    assert_eq!(watch.json()["type"], "ADD");
+    let again = watch.json();
+    assert_eq!((&again["type"], &again["key"]), (&json!("RESYNC"), &json!("default/nginx")));
+    assert_eq!(again["resourceVersion"], made["metadata"]["resourceVersion"]);
+    assert_eq!(again["oldResourceVersion"], made["metadata"]["resourceVersion"]);
+}
+
+/// What is in an object must not reach the terminal as commands.
+#[test]
+fn escape_sequences_are_not_printed_as_such() {
+    let cluster = Cluster::start("escapes");
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"},
+        "involvedObject": {"kind": "Pod", "name": "x", "namespace": "default"},
+        "reason": "Bad", "message": "a\u{1b}[2Jb", "type": "Normal",
+    });
+    cluster.create("/api/v1/namespaces/default/events", &event);
+    let run = cluster.run(&["events", "--count", "1"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stdout.contains("a^[[2Jb"), "{}", run.stdout);
+}

@@ -1,0 +1,128 @@
+//! Which types and objects.
+
+use serde_json::json;
+
+use crate::process::{Cluster, pod};
+
+fn keys(stdout: &str) -> Vec<&str> {
+    stdout.lines().collect()
+}
+
+#[test]
+fn several_types_at_once() {
+    let cluster = Cluster::start("types");
+    cluster.pod("nginx", &json!({}));
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}});
+    cluster.create("/api/v1/namespaces/default/configmaps", &map);
+    let run = cluster.run(&["po,cm,po", "-o", "name", "--count", "2"]);
+    let mut names = keys(&run.stdout);
+    names.sort_unstable();
+    assert_eq!((run.code, names), (Some(0), vec!["configmap/settings", "pod/nginx"]));
+}
+
+#[test]
+fn custom_resources_have_the_columns_of_their_definition() {
+    let cluster = Cluster::start("custom");
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "shortNames": ["wd"]},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+                "additionalPrinterColumns": [{"name": "Colour", "type": "string", "jsonPath": ".spec.colour"}],
+            }],
+        },
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    cluster.create(definitions, &definition);
+    let widget = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "one"},
+        "spec": {"colour": "blue"},
+    });
+    cluster.create("/apis/example.com/v1/namespaces/default/widgets", &widget);
+    let run = cluster.run(&["wd", "--count", "1"]);
+    let lines: Vec<_> = run.stdout.lines().collect();
+    assert!(lines[0].contains("COLOUR"), "{run:?}");
+    assert!(lines[1].contains("Widget") && lines[1].contains("blue"), "{run:?}");
+    let run = cluster.run(&["widgets.example.com", "-o", "name", "--count", "1"]);
+    assert_eq!(run.stdout, "widget.example.com/one\n");
+}
+
+#[test]
+fn names_are_matched() {
+    let cluster = Cluster::start("regex");
+    for name in ["web-1", "web-2", "db-1"] {
+        cluster.pod(name, &json!({}));
+    }
+    let run = cluster.run(&["pods", "^web-", "-o", "name", "--count", "2"]);
+    assert_eq!(keys(&run.stdout), ["pod/web-1", "pod/web-2"]);
+    let run = cluster.run(&["pods", "1$", "--exclude", "^db", "-o", "name", "--count", "1"]);
+    assert_eq!(keys(&run.stdout), ["pod/web-1"]);
+    let run = cluster.run(&["pods/db-1", "-o", "name", "--count", "1"]);
+    assert_eq!(keys(&run.stdout), ["pod/db-1"]);
+    let run = cluster.run(&["pods", "(", "-o", "name"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("NAME-REGEX"), "{run:?}");
+}
+
+#[test]
+fn namespaces_and_selectors() {
+    let cluster = Cluster::start("selectors");
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
+    cluster.create("/api/v1/namespaces", &namespace);
+    cluster.pod("here", &json!({"app": "web"}));
+    cluster.pod("other", &json!({"app": "db"}));
+    cluster.create("/api/v1/namespaces/shop/pods", &pod("there", &json!({"app": "web"})));
+    for (arguments, names) in [
+        (&["-n", "shop"][..], &["pod/there"][..]),
+        (&["-A", "-l", "app=web"], &["pod/here", "pod/there"]),
+        (&["-n", "default,shop", "-l", "app=web"], &["pod/here", "pod/there"]),
+        (&["-l", "app!=web"], &["pod/other"]),
+        (&["--field-selector", "metadata.name=here"], &["pod/here"]),
+        (&["--selector=app in (db)"], &["pod/other"]),
+    ] {
+        let count = names.len().to_string();
+        let all = [&["pods", "-o", "name", "--count", &count], arguments].concat();
+        let run = cluster.run(&all);
+        assert_eq!(
+            (run.code, keys(&run.stdout)),
+            (Some(0), names.to_vec()),
+            "{arguments:?} {run:?}"
+        );
+    }
+}
+
+#[test]
+fn only_what_is_new_on_request() {
+    let cluster = Cluster::start("new");
+    cluster.pod("before", &json!({}));
+    let watch = cluster.watch(&["pods", "--watch-only", "-o", "json", "--resync", "1s"]);
+    // It has been delivered once it comes again.
+    assert_eq!(watch.json()["type"], "RESYNC");
+    cluster.pod("after", &json!({}));
+    let added = std::iter::repeat_with(|| watch.json()).find(|event| event["type"] == "ADD");
+    assert_eq!(added.unwrap()["key"], "default/after");
+}
+
+#[test]
+fn twenty_thousand_objects() {
+    let directory = crate::support::directory("watch-many-data");
+    let file = directory.join("data.json");
+    let items = (0..20_000).map(|n| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("map-{n:05}")}})
+    });
+    let items: Vec<_> = items.collect();
+    let list = json!({"apiVersion": "v1", "kind": "ConfigMapList", "items": items});
+    std::fs::write(&file, list.to_string()).unwrap();
+    let cluster = Cluster::with("many", &["--data", file.to_str().unwrap()]);
+    let run = cluster.run(&["cm", "-o", "name", "--count", "20000"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let names = keys(&run.stdout);
+    assert_eq!(names.len(), 20_000);
+    assert_eq!((names[0], names[19_999]), ("configmap/map-00000", "configmap/map-19999"));
+    let run = cluster.run(&["cm", "--count", "20000"]);
+    assert_eq!((run.code, run.stdout.lines().count()), (Some(0), 20_001));
+}

@@ -1,0 +1,105 @@
+//! The tool in a terminal.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// A terminal, and what it was told to show.
+pub(crate) struct Terminal {
+    child: Child,
+    keyboard: File,
+    told: Receiver<String>,
+    /// All of it so far, as it came.
+    pub(crate) seen: String,
+}
+
+impl Terminal {
+    /// Runs a command in a terminal of this many columns.
+    pub(crate) fn start(mut command: Command, columns: u16) -> Self {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&ours, size).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+        let theirs = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        let side = || Stdio::from(theirs.try_clone().unwrap());
+        command.env("TERM", "xterm-256color");
+        let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
+        let keyboard = File::from(ours.try_clone().unwrap());
+        Self { child, keyboard, told: pieces(ours), seen: String::new() }
+    }
+
+    /// Waits until it shows something.
+    pub(crate) fn shows(&mut self, text: &str) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !self.seen.contains(text) {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.told.recv_timeout(left) {
+                Ok(piece) => self.seen.push_str(&piece),
+                Err(_) => {
+                    let tail: Vec<char> = self.seen.chars().rev().take(600).collect();
+                    let tail: String = tail.into_iter().rev().collect();
+                    panic!("{text:?} never came: … {tail:?}")
+                }
+            }
+        }
+    }
+
+    /// Forgets what it has shown so far.
+    pub(crate) fn forget(&mut self) {
+        self.seen.clear();
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let kill = format!("kill -s {signal} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    }
+
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn pieces(from: OwnedFd) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let mut from = File::from(from);
+        let mut buffer = [0; 4096];
+        let mut left = Vec::new();
+        // The end of a terminal is an error.
+        while let Ok(read @ 1..) = from.read(&mut buffer) {
+            left.extend_from_slice(&buffer[..read]);
+            // A letter may come in two pieces.
+            let whole = match std::str::from_utf8(&left) {
+                Ok(text) => text.len(),
+                Err(error) => error.valid_up_to(),
+            };
+            let rest = left.split_off(whole);
+            let text = String::from_utf8(std::mem::replace(&mut left, rest)).unwrap();
+            if sender.send(text).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
