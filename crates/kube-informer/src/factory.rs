@@ -9,13 +9,12 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use kube_client::Client;
 use kube_core::{ApiResource, ClusterResourceScope, DynamicObject, PartialObjectMeta};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::informer::{Alive, Core, Identity, OnError, Options, decoder};
-use crate::list_watch::KubeListWatch;
+use crate::informer::{Alive, Core, Identity, OnError, Options, Sharing, decoder};
+use crate::list_watch::{Client, KubeListWatch};
 use crate::wait::Watched;
 use crate::{
     ErrorReport, FieldPath, InformerBuilder, InformerStatus, Kind, ListWatch, SharedInformer,
@@ -30,7 +29,7 @@ use crate::{
 #[derive(Clone)]
 pub struct SharedInformerFactory(Arc<Shared>);
 
-pub(crate) struct Shared {
+struct Shared {
     client: Client,
     defaults: Options,
     /// For informers that are made after the factory was started.
@@ -136,9 +135,8 @@ impl SharedInformerFactory {
     }
 }
 
-impl Shared {
-    /// The informer that there is for exactly this, or a new one.
-    pub(crate) fn informer(&self, options: &Options) -> SharedInformer {
+impl Sharing for Shared {
+    fn informer(&self, options: &Options) -> SharedInformer {
         let mut state = self.state.lock();
         state.informers.retain(|(_, informer)| !informer.is_stopped());
         let shared = state.informers.iter().find(|(identity, _)| *identity == options.identity);
@@ -158,7 +156,9 @@ impl Shared {
         state.informers.push((options.identity.clone(), informer.clone()));
         informer
     }
+}
 
+impl Shared {
     fn core(&self, options: &Options) -> (Arc<Core>, Arc<Alive>) {
         let source = self.source(options);
         let tuning = options.tuning.clone();

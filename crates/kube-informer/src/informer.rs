@@ -20,7 +20,7 @@ use crate::{
 };
 
 pub use builder::InformerBuilder;
-pub(crate) use builder::{Identity, Options, decoder};
+pub(crate) use builder::{Identity, Options, Sharing, decoder};
 pub(crate) use core::{Alive, Core, Tuning};
 pub(crate) use observed::OnError;
 

@@ -132,8 +132,9 @@ mod wait;
 
 mod processor;
 
-mod factory;
 mod informer;
+
+mod factory;
 
 pub use delta_fifo::{Delta, DeltaFifo};
 pub use error::{BoxError, Error, Result};

@@ -11,6 +11,8 @@ use futures_core::stream::BoxStream;
 use crate::{Error, Object, ResourceVersion, Result};
 
 pub use kube::KubeListWatch;
+/// For those who have to be given one and only pass it on.
+pub(crate) use kube_client::Client;
 pub(crate) use repacked::Repacked;
 
 /// A list as it arrives, item by item.

@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Core, OnError, SharedInformer, Tuning};
-use crate::factory::Shared;
 use crate::list_watch::Repacked;
 use crate::object::{Decoder, Packer, decode};
 use crate::{ErrorReport, FieldPath, Kind, ListWatch, Storage, Transform, Untyped};
@@ -72,22 +71,33 @@ pub(crate) fn decoder<K: DeserializeOwned + Send + Sync + 'static>() -> (TypeId,
     (TypeId::of::<K>(), |json| Ok(Arc::new(decode::<K>(json)?)))
 }
 
+/// Who has informers to share: the factory.
+pub(crate) trait Sharing: Send + Sync {
+    /// The informer that there is for exactly this, or a new one.
+    fn informer(&self, options: &Options) -> SharedInformer;
+}
+
+/// Where an informer comes from.
+enum Origin {
+    Shared(Arc<dyn Sharing>),
+    Source(Arc<dyn ListWatch>),
+}
+
 /// An informer to be; what is not said here is as the factory says.
 #[must_use = "nothing is made until build"]
 pub struct InformerBuilder<K = Untyped> {
-    pub(crate) shared: Option<Arc<Shared>>,
-    source: Option<Arc<dyn ListWatch>>,
+    origin: Origin,
     pub(crate) options: Options,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K: 'static> InformerBuilder<K> {
-    pub(crate) fn from_factory(shared: Arc<Shared>, options: Options) -> Self {
-        Self { shared: Some(shared), source: None, options, kind: PhantomData }
+    pub(crate) fn from_factory(factory: Arc<dyn Sharing>, options: Options) -> Self {
+        Self { origin: Origin::Shared(factory), options, kind: PhantomData }
     }
 
     pub(super) fn from_source(source: Arc<dyn ListWatch>) -> Self {
-        Self { shared: None, source: Some(source), options: Options::default(), kind: PhantomData }
+        Self { origin: Origin::Source(source), options: Options::default(), kind: PhantomData }
     }
 
     /// All namespaces, whatever the factory says.
@@ -167,10 +177,9 @@ impl<K: 'static> InformerBuilder<K> {
             tracing::error!("no object can be kept, the transform is wrong: {error}");
         }
         let resync = self.options.resync;
-        let informer = match (self.shared, self.source) {
-            (Some(shared), _) => shared.informer(&self.options),
-            (None, Some(source)) => Self::on_source(source, &self.options),
-            (None, None) => unreachable!("a builder comes from a factory or has a source"),
+        let informer = match self.origin {
+            Origin::Shared(factory) => factory.informer(&self.options),
+            Origin::Source(source) => Self::on_source(source, &self.options),
         };
         for on_error in self.options.on_error {
             informer.core().add_on_error(on_error);
