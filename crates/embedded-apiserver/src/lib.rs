@@ -84,26 +84,29 @@
 #[cfg(feature = "client")]
 mod client;
 mod net;
+
 mod service;
 
-// The server, and what acts on it without a request.
+// Writes without a request.
 mod direct;
-mod pods;
-mod server;
-
-// What a request meets before it is carried out.
-mod access;
-mod faults;
-mod filter;
-mod record;
-mod request;
 
 // The verbs, and what they do to objects.
 mod defaults;
 mod lifecycle;
-mod object;
 mod rest;
-mod validate;
+
+// What happens by itself, and what goes wrong on purpose.
+mod pods;
+
+mod faults;
+
+// The server, and what it remembers and allows.
+mod server;
+
+mod record;
+
+mod access;
+mod filter;
 
 // What clients are shown.
 mod body;
@@ -112,16 +115,23 @@ mod negotiate;
 mod print;
 mod view;
 
-// Which objects, and where they are kept.
+// Which objects, where they are kept, and what is done to them.
 mod matcher;
 pub mod selector;
+
 mod store;
+
+mod object;
+
+mod request;
 
 // What is served.
 mod discovery;
 mod health;
-mod kinds;
 mod openapi;
+
+mod kinds;
+mod validate;
 
 // The vocabulary.
 mod clock;

@@ -1,0 +1,27 @@
+//! Something that is wrong, and where.
+
+use std::fmt;
+
+/// What a check says: where, what, and what to do about it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Finding {
+    pub(crate) file: String,
+    /// From 1; 0 is the file as a whole.
+    pub(crate) line: usize,
+    pub(crate) message: String,
+}
+
+impl Finding {
+    pub(crate) fn new(file: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line, message: message.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.file, self.message),
+            line => write!(f, "{}:{line}: {}", self.file, self.message),
+        }
+    }
+}

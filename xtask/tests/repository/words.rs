@@ -1,0 +1,158 @@
+//! Names that say nothing, words that are not to land, paths of somebody's machine.
+
+use crate::finding::Finding;
+use crate::source::{Source, tokens};
+use crate::tree::Tree;
+
+/// Modules are named after what they are about.
+const NAMES: [&str; 6] = ["util", "utils", "helper", "helpers", "common", "misc"];
+
+/// The modules that were here before `foo.rs` beside `foo/` was agreed on, and those of integration
+/// tests and examples, which cargo would take for programs otherwise.
+const MOD_RS: [&str; 12] = [
+    "crates/embedded-apiserver/src/faults/mod.rs",
+    "crates/embedded-apiserver/src/kinds/mod.rs",
+    "crates/embedded-apiserver/src/net/mod.rs",
+    "crates/embedded-apiserver/src/pods/mod.rs",
+    "crates/embedded-apiserver/src/print/mod.rs",
+    "crates/embedded-apiserver/src/rest/mod.rs",
+    "crates/embedded-apiserver/src/selector/mod.rs",
+    "crates/embedded-apiserver/src/store/mod.rs",
+    "crates/embedded-apiserver/src/validate/mod.rs",
+    "crates/embedded-apiserver/tests/wire/mod.rs",
+    "crates/kube-informer/examples/cluster/mod.rs",
+    "crates/kubectl-informer/tests/support/mod.rs",
+];
+
+/// Texts that are not ours.
+const OTHERS: [&str; 3] = ["LICENSE", "Cargo.lock", "fuzz/Cargo.lock"];
+
+// In halves, so that this file has none of them.
+const UNFINISHED: [&str; 4] =
+    [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X"), concat!("HA", "CK")];
+const MACHINE: [&str; 5] = [
+    concat!("/wo", "rk"),
+    concat!("/ro", "ot"),
+    concat!("/ho", "me"),
+    concat!("/Us", "ers"),
+    concat!("/mn", "t"),
+];
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, text) in tree.files() {
+        findings.extend(name(file));
+        if !OTHERS.contains(&file) {
+            findings.extend(words_of_text(file, text));
+        }
+    }
+    for (file, text) in tree.with_end(".rs") {
+        findings.extend(words_of_code(file, text));
+    }
+    findings
+}
+
+fn name(file: &str) -> Option<Finding> {
+    let parts = file.trim_end_matches(".rs").split('/');
+    if let Some(part) = parts.into_iter().find(|part| NAMES.contains(part)) {
+        let message = format!("`{part}` says nothing: name it after what is in it");
+        return Some(Finding::new(file, 0, message));
+    }
+    let new = file.ends_with("/mod.rs") && !MOD_RS.contains(&file);
+    new.then(|| {
+        Finding::new(file, 0, "modules are `foo.rs` beside `foo/`, not `foo/mod.rs`: move it")
+    })
+}
+
+fn words_of_code(file: &str, text: &str) -> Vec<Finding> {
+    let source = Source::of(text);
+    let unsafe_code = tokens(&source.code).into_iter().filter(|(_, token)| *token == "unsafe").map(
+        |(line, _)| {
+            Finding::new(file, line, "there is no `unsafe` here: find a crate that has a safe way")
+        },
+    );
+    let modules = tokens(&source.code);
+    let modules = modules
+        .windows(2)
+        .filter(|pair| pair[0].1 == "mod" && NAMES.contains(&pair[1].1))
+        .map(|pair| {
+            let message = format!("`{}` says nothing: name it after what is in it", pair[1].1);
+            Finding::new(file, pair[1].0, message)
+        });
+    unsafe_code.chain(modules).collect()
+}
+
+fn words_of_text(file: &str, text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for word in UNFINISHED {
+            if has_word(line, word) {
+                let message = format!("{word}: do it, or write an issue");
+                findings.push(Finding::new(file, number + 1, message));
+            }
+        }
+        for path in MACHINE {
+            if has_path(line, path) {
+                let message = format!("{path} is a place on somebody's machine: take it out");
+                findings.push(Finding::new(file, number + 1, message));
+            }
+        }
+    }
+    findings
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    line.match_indices(word).any(|(at, _)| {
+        edge(line[..at].chars().next_back()) && edge(line[at + word.len()..].chars().next())
+    })
+}
+
+/// A path that begins there, and goes on: `api/v1/namespaces/home/pods` and `/rooted` are none.
+fn has_path(line: &str, path: &str) -> bool {
+    line.match_indices(path).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        before.is_none_or(|c| !c.is_alphanumeric() && !"./_-}*".contains(c))
+            && line[at + path.len()..].starts_with('/')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(file: &str, text: &str) -> Vec<String> {
+        check(&Tree::of([(file, text)])).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_fine() {
+        for (file, text) in [
+            ("src/a.rs", "// unsafe is a word here\nfn f() { patch_unsafe(\"unsafe\") }"),
+            ("docs/a.md", "/api/v1/namespaces/home/configmaps and the /rooted path"),
+            ("crates/kube-informer/examples/cluster/mod.rs", ""),
+            ("src/common_name.rs", ""),
+        ] {
+            assert_eq!(findings(file, text), [""; 0], "{file}");
+        }
+    }
+
+    #[test]
+    fn what_is_not() {
+        let unfinished = format!("\n// {}: later", UNFINISHED[0]);
+        let machine = format!("see {}/someone/notes", MACHINE[2]);
+        for (file, text, message) in [
+            ("src/utils.rs", "", "src/utils.rs: `utils` says nothing"),
+            ("src/common/a.rs", "", "src/common/a.rs: `common` says nothing"),
+            ("src/a.rs", "\nmod helpers { }", "src/a.rs:2: `helpers` says nothing"),
+            ("src/new/mod.rs", "", "src/new/mod.rs: modules are"),
+            ("src/a.rs", "fn f() {\n    unsafe { g() }\n}", "src/a.rs:2: there is no `unsafe`"),
+            ("src/a.rs", &unfinished, "src/a.rs:2: "),
+            (".ci/run", &unfinished, ".ci/run:2: "),
+            ("docs/a.md", &machine, "docs/a.md:1: "),
+        ] {
+            let found = findings(file, text);
+            assert!(found.len() == 1 && found[0].starts_with(message), "{file}: {found:?}");
+        }
+    }
+}
