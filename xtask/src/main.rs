@@ -1,3 +1,33 @@
 //! What developers of this repository run now and then: `cargo xtask …`. One module a task.
 
-fn main() {}
+mod picture;
+
+use std::env;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  picture [--seconds N] [--columns N] [--rows N] [--typed TEXT] [--output FILE] [-- COMMAND…]
+            runs a command in a terminal and draws what it shows into docs/picture.svg;
+            without a command: the tool, watching pods of the embedded cluster";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        Some((task, rest)) if task == "picture" => picture::run(rest),
+        Some((task, _)) if task == "help" || task == "--help" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        Some((task, _)) => Err(format!("there is no task {task:?}\n\n{USAGE}")),
+        None => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `cargo xtask picture`: a run of the tool in a terminal, drawn as an SVG that moves.
+
+mod film;
+mod options;
+mod record;
+mod style;
+mod svg;
+mod terminal;
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use film::Film;
+use options::Options;
+use record::Recording;
+
+/// Browsers and GitHub take more, readers on a train do not.
+const BYTES_MAX: usize = 150_000;
+
+/// Changes that are closer together than this are one frame; more if the picture gets too large.
+const FRAME_MIN: Duration = Duration::from_millis(80);
+
+/// How long the last frame stays before it begins again.
+const REST: Duration = Duration::from_secs(4);
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let mut options = Options::parse(arguments)?;
+    if options.command.is_empty() {
+        options.command = the_tool()?;
+    }
+    let mut recording = Recording::typed(&options.typed);
+    recording.record(&options.command, options.size, options.length)?;
+    let picture = draw(&recording, options.size)?;
+    fs::write(&options.output, &picture)
+        .map_err(|error| format!("cannot write {}: {error}", options.output.display()))?;
+    println!("{} has {} bytes", options.output.display(), picture.len());
+    Ok(())
+}
+
+/// Builds it, as the README says to.
+fn the_tool() -> Result<Vec<String>, String> {
+    let arguments = ["build", "--release", "--package", "kubectl-informer"];
+    let built = Command::new("cargo").args(arguments).status();
+    match built {
+        Ok(status) if status.success() => {
+            let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release/kubectl-informer");
+            Ok([tool, "watch", "pods", "--embedded"].map(str::to_owned).to_vec())
+        }
+        Ok(status) => Err(format!("cargo {} ended with {status}", arguments.join(" "))),
+        Err(error) => Err(format!("cannot run cargo: {error}")),
+    }
+}
+
+/// The picture with as many frames as fit.
+fn draw(recording: &Recording, size: (usize, usize)) -> Result<String, String> {
+    let mut interval = FRAME_MIN;
+    loop {
+        let film = Film::of(recording, size, interval);
+        let picture = svg::draw(&film, REST);
+        if picture.len() <= BYTES_MAX {
+            return Ok(picture);
+        }
+        if film.frames.len() < 2 {
+            return Err(format!(
+                "one frame alone has more than {BYTES_MAX} bytes: take a smaller terminal"
+            ));
+        }
+        interval = interval * 3 / 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_that_is_too_large_gets_fewer_frames() {
+        let mut recording = Recording::default();
+        for second in 0..100 {
+            let text: String =
+                (0..2_000).map(|at| char::from(b'a' + ((at * 7 + second) % 26) as u8)).collect();
+            recording.push(Duration::from_millis(100 * second), text.as_bytes());
+        }
+        let picture = draw(&recording, (100, 24)).unwrap();
+        assert!(picture.len() <= BYTES_MAX && picture.len() > BYTES_MAX / 4, "{}", picture.len());
+    }
+
+    #[test]
+    fn a_command_is_recorded_and_drawn() {
+        let script = [
+            "sh",
+            "-c",
+            "printf 'one \\033[31mred\\033[0m\\n'; stty size; tty >/dev/null && echo yes",
+        ];
+        let mut recording = Recording::typed("demo");
+        recording.record(&script.map(str::to_owned), (60, 8), Duration::from_secs(60)).unwrap();
+        let film = Film::of(&recording, (60, 8), FRAME_MIN);
+        let last = film.frames.last().unwrap();
+        let text: Vec<String> = last.rows.iter().map(|row| film.rows[*row].text()).collect();
+        assert_eq!(text[..4], ["$ demo", "one red", "8 60", "yes"]);
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_is_interrupted() {
+        let script =
+            ["sh", "-c", "trap 'echo bye; exit' INT; echo begun; while :; do sleep 0.01; done"];
+        let mut recording = Recording::default();
+        recording.record(&script.map(str::to_owned), (40, 4), Duration::from_millis(1)).unwrap();
+        let film = Film::of(&recording, (40, 4), FRAME_MIN);
+        let last = film.frames.last().unwrap();
+        assert_eq!(film.rows[last.rows[1]].text(), "bye");
+        let missing =
+            Recording::default().record(&["/no/such".to_owned()], (40, 4), Duration::ZERO);
+        assert!(missing.unwrap_err().starts_with("cannot run /no/such: "));
+    }
+}
