@@ -57,7 +57,9 @@ pub(crate) fn draw(film: &Film, rest: Duration) -> String {
     line(&format!(
         "<svg x=\"{MARGIN}\" y=\"{BAR}\" width=\"{inner_width}\" height=\"{inner_height}\">"
     ));
-    line("<g class=\"film\">");
+    // What does not know CSS stands at the last frame, too.
+    let last = film.frames.len().saturating_sub(1) as f64 * inner_width;
+    line(&format!("<g class=\"film\" transform=\"translate({})\">", short(-last)));
     for (number, frame) in film.frames.iter().enumerate() {
         line(&draw_frame(film, number as f64 * inner_width, frame));
     }
@@ -84,9 +86,8 @@ fn movement(film: &Film, step: f64, rest: Duration) -> String {
     let place =
         |number: usize| format!("transform:translateX({}px)", short(-(number as f64) * step));
     let mut css = format!(
-        ".film{{{};animation:film {}s step-end infinite}}@media(prefers-reduced-motion:reduce){{.film{{animation:none}}}}\
+        ".film{{animation:film {}s step-end infinite}}@media(prefers-reduced-motion:reduce){{.film{{animation:none}}}}\
          @keyframes film{{",
-        place(last),
         short(total.as_secs_f64())
     );
     for (number, frame) in film.frames.iter().enumerate() {
@@ -131,9 +132,12 @@ fn draw_row(number: usize, row: &Row) -> Option<String> {
                 "<rect x=\"{x}\" width=\"{width}\" height=\"{HEIGHT}\" fill=\"{back}\"/>"
             );
         }
-        if !run.text.trim().is_empty() {
+        let letters = run.text.trim_start();
+        if !letters.is_empty() {
+            let spaces = run.text.len() - letters.len();
+            let x = short((run.column + spaces) as f64 * WIDTH);
             let look = look(run.style, front.as_deref());
-            let _ = write!(text, "<tspan x=\"{x}\"{look}>{}</tspan>", escape(&run.text));
+            let _ = write!(text, "<tspan x=\"{x}\"{look}>{}</tspan>", escape(letters.trim_end()));
         }
     }
     if grounds.is_empty() && text.is_empty() {
