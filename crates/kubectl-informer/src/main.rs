@@ -1,28 +1,47 @@
 //! `kubectl informer`: Kubernetes as an informer sees it, and an API server to try it on.
 
-mod chosen;
-mod cli;
 mod color;
-mod columns;
-mod connect;
-mod demo;
-mod discovery;
-mod format;
-mod plain;
-mod record;
-mod scope;
-mod screen;
-mod serve;
+mod outcome;
 mod signals;
+
+#[allow(dead_code)]
+mod cells;
+#[allow(dead_code)]
+mod syntax;
+
+#[allow(dead_code)]
+mod path;
+
+mod demo;
+
+mod connect;
+mod discovery;
+
+mod columns;
+mod plain;
+mod scope;
+
+mod chosen;
+
+mod record;
+mod screen;
+
+mod format;
 mod status;
+
 mod watch;
+
+mod serve;
+
+mod cli;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use cli::{Cli, Command, FAILED, Outcome};
+use cli::{Cli, Command};
+use outcome::{FAILED, Outcome};
 
 #[tokio::main]
 async fn main() -> ExitCode {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::Args;
 use regex_lite::Regex;
 
-use crate::cli::Outcome;
 use crate::format::Output;
+use crate::outcome::Outcome;
 use crate::signals::Stop;
 use crate::{color, connect, scope};
 

@@ -1,0 +1,280 @@
+//! Reads paths.
+
+use serde_json::Value;
+
+use super::{Filter, Path, Step};
+use crate::syntax::SyntaxError;
+
+/// Longer and deeper than any path.
+const MAX_LENGTH: usize = 4096;
+const MAX_STEPS: usize = 100;
+
+const EXAMPLES: &str = "a path is written as status.phase, spec.containers[0].image, \
+    status.conditions[Ready].status or metadata.labels['app.kubernetes.io/name']";
+
+/// Reads a text that is a path as a whole.
+pub(super) fn whole(text: &str) -> Result<Path, SyntaxError> {
+    let start = text.len() - text.trim_start().len();
+    let (path, end) = path(text, start)?;
+    let rest = text[end..].trim_start();
+    match rest.chars().next() {
+        None => Ok(path),
+        Some(next) => {
+            let at = text.len() - rest.len();
+            let problem = format!("{next:?} does not belong in a path");
+            Err(SyntaxError::new(text, at, problem)
+                .hint("put names with such characters into brackets and quotes: data['a b=c']"))
+        }
+    }
+}
+
+/// Reads the path that starts at a byte of the text. Returns where it ends, too.
+pub(super) fn path(text: &str, from: usize) -> Result<(Path, usize), SyntaxError> {
+    let mut reader = Reader { text, at: from, in_filter: false };
+    if text.len() > MAX_LENGTH {
+        return Err(reader.error(format!("an expression may have at most {MAX_LENGTH} bytes")));
+    }
+    let braces = reader.take("{");
+    reader.take("$");
+    let bare = reader.peek() == Some('.')
+        && reader
+            .second()
+            .is_none_or(|next| next == '}' || ends_name(next) && next != '.' && next != '[');
+    let steps = if bare {
+        // A dot alone is the object itself.
+        reader.at += 1;
+        Vec::new()
+    } else {
+        reader.steps(true)?
+    };
+    if braces && !reader.take("}") {
+        return Err(reader.error("the brace at the beginning is not closed").hint(EXAMPLES));
+    }
+    if steps.is_empty() && !bare {
+        return Err(reader.error("a path is missing").hint(EXAMPLES));
+    }
+    Ok((Path::new(steps), reader.at))
+}
+
+fn ends_name(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(
+            c,
+            '.' | '[' | ']' | '{' | '}' | '(' | ')' | '=' | '!' | '<' | '>' | ',' | '&' | '|'
+        )
+        || matches!(c, '\'' | '"')
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    in_filter: bool,
+}
+
+impl Reader<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn second(&self) -> Option<char> {
+        self.rest().chars().nth(1)
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    fn skip_spaces(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    fn error(&self, problem: impl Into<String>) -> SyntaxError {
+        self.error_at(self.at, problem)
+    }
+
+    fn error_at(&self, at: usize, problem: impl Into<String>) -> SyntaxError {
+        SyntaxError::new(self.text, at, problem)
+    }
+
+    /// Steps up to what can be none. The first one may lack its dot.
+    fn steps(&mut self, dot_may_lack: bool) -> Result<Vec<Step>, SyntaxError> {
+        let mut steps = Vec::new();
+        loop {
+            match self.peek() {
+                Some('[') => steps.push(self.brackets()?),
+                Some('.') => {
+                    self.next();
+                    // `.['a']` is a habit from other languages.
+                    if self.peek() != Some('[') {
+                        let step = self.field(&steps)?;
+                        steps.push(step);
+                    }
+                }
+                Some(next) if dot_may_lack && steps.is_empty() && !ends_name(next) => {
+                    let step = self.field(&steps)?;
+                    steps.push(step);
+                }
+                _ => return Ok(steps),
+            }
+            if steps.len() > MAX_STEPS {
+                return Err(self.error(format!("a path may have at most {MAX_STEPS} steps")));
+            }
+        }
+    }
+
+    fn field(&mut self, before: &[Step]) -> Result<Step, SyntaxError> {
+        // Labels and annotations have no fields, and dots are common in their names.
+        let dots = matches!(before, [.., Step::Field(parent), Step::Field(last)]
+            if parent == "metadata" && (last == "labels" || last == "annotations"));
+        let start = self.at;
+        let mut name = String::new();
+        while let Some(next) = self.peek().filter(|next| !ends_name(*next) || dots && *next == '.')
+        {
+            self.next();
+            if next == '\\' {
+                let Some(escaped) = self.next() else {
+                    return Err(self.error_at(start, "a path does not end in a backslash"));
+                };
+                name.push(escaped);
+            } else {
+                name.push(next);
+            }
+        }
+        match name.as_str() {
+            "" if self.peek() == Some('.') => Err(self
+                .error("two dots in a row: recursive descent is not supported here")
+                .hint("write the whole path, with [*] for all elements of a list")),
+            "" => Err(self.error("the name of a field is missing after the dot").hint(EXAMPLES)),
+            "*" => Ok(Step::Each),
+            _ => Ok(Step::Field(name)),
+        }
+    }
+
+    fn brackets(&mut self) -> Result<Step, SyntaxError> {
+        let start = self.at;
+        self.next();
+        self.skip_spaces();
+        let step = match self.peek() {
+            Some('?') => return self.filter(start),
+            Some(quote @ ('\'' | '"')) => {
+                self.next();
+                Step::Named(self.quoted(quote)?)
+            }
+            _ => self.bare(start)?,
+        };
+        self.skip_spaces();
+        if self.take("]") {
+            return Ok(step);
+        }
+        Err(self.error("expected the end of the bracket, ]").hint(EXAMPLES))
+    }
+
+    /// What stands in brackets without quotes.
+    fn bare(&mut self, start: usize) -> Result<Step, SyntaxError> {
+        let Some(length) = self.rest().find(']') else {
+            return Err(self.error_at(start, "this bracket is not closed").hint(EXAMPLES));
+        };
+        let inside = self.rest()[..length].trim_end().to_owned();
+        let step = match inside.as_str() {
+            "" | "*" => Step::Each,
+            _ => match inside.parse() {
+                Ok(index) => Step::Index(index),
+                Err(_)
+                    if inside.contains([':', ','])
+                        && inside.bytes().all(|b| b"0123456789-:, ".contains(&b)) =>
+                {
+                    return Err(self
+                        .error("slices and several indexes are not supported here")
+                        .hint("write one index, [0], or [*] for all elements"));
+                }
+                Err(_) if inside.contains(['\'', '"', '[', '{', '}']) => {
+                    return Err(self.error(format!("{inside:?} is no index and no name")).hint(
+                        "names with such characters have quotes around them as a whole: ['a[b']",
+                    ));
+                }
+                Err(_) => Step::Named(inside),
+            },
+        };
+        self.at += length;
+        Ok(step)
+    }
+
+    /// A text, after its opening quote, up to the closing one.
+    fn quoted(&mut self, quote: char) -> Result<String, SyntaxError> {
+        let start = self.at - 1;
+        let mut text = String::new();
+        loop {
+            match self.next() {
+                Some('\\') => text.extend(self.next()),
+                Some(next) if next == quote => return Ok(text),
+                Some(next) => text.push(next),
+                None => return Err(self.error_at(start, "this quote is not closed")),
+            }
+        }
+    }
+
+    /// A filter, at its question mark.
+    fn filter(&mut self, start: usize) -> Result<Step, SyntaxError> {
+        const HINT: &str = "a filter is written as conditions[?(@.type==\"Ready\")]";
+        if self.in_filter {
+            return Err(self.error("a filter within a filter is not supported"));
+        }
+        if !self.take("?(") {
+            return Err(self.error("expected ?(").hint(HINT));
+        }
+        self.in_filter = true;
+        self.skip_spaces();
+        if !self.take("@") {
+            return Err(self.error("expected @, the element").hint(HINT));
+        }
+        let steps = self.steps(false)?;
+        self.skip_spaces();
+        let test = if self.take("==") || self.take("=") {
+            Some((true, self.literal()?))
+        } else if self.take("!=") {
+            Some((false, self.literal()?))
+        } else {
+            None
+        };
+        self.skip_spaces();
+        let parenthesis = self.take(")");
+        self.skip_spaces();
+        if !parenthesis || !self.take("]") {
+            let at = if self.rest().is_empty() { start } else { self.at };
+            return Err(self.error_at(at, "the filter does not end here in )]").hint(HINT));
+        }
+        self.in_filter = false;
+        Ok(Step::Where(Filter { steps, test }))
+    }
+
+    fn literal(&mut self) -> Result<Value, SyntaxError> {
+        self.skip_spaces();
+        if let Some(quote @ ('\'' | '"')) = self.peek() {
+            self.next();
+            return Ok(Value::String(self.quoted(quote)?));
+        }
+        let length = self.rest().find([')', ' ', ']']).unwrap_or(self.rest().len());
+        let word = self.rest()[..length].to_owned();
+        let Ok(value @ (Value::Bool(_) | Value::Number(_))) = serde_json::from_str(&word) else {
+            return Err(self.error(format!(
+                "expected a text in quotes, a number, true or false, not {word:?}"
+            )));
+        };
+        self.at += length;
+        Ok(value)
+    }
+}
