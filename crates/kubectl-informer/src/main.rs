@@ -12,6 +12,9 @@ mod syntax;
 #[allow(dead_code)]
 mod path;
 
+#[allow(dead_code)]
+mod diff;
+
 mod demo;
 
 mod connect;
