@@ -7,6 +7,8 @@ use std::str::FromStr;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::diff::{Diff, diff};
+use crate::path::Path;
 use crate::record::Record;
 
 pub(crate) use text::Columned;
@@ -42,34 +44,61 @@ impl FromStr for Output {
 pub(crate) struct Printer {
     output: Output,
     text: text::Text,
-    old: bool,
+    extras: Extras,
 }
 
 /// What else to show of an event.
-#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[derive(Clone, Debug)]
 pub(crate) struct Extras {
     pub(crate) colour: bool,
     pub(crate) headers: bool,
     /// The state before an update, in JSON and YAML.
     pub(crate) old: bool,
+    /// What an update has changed.
+    pub(crate) diff: bool,
+    /// Only of this part of the object.
+    pub(crate) path: Option<Path>,
+    /// How wide the terminal is, if there is one.
+    pub(crate) width: Option<usize>,
 }
 
 impl Printer {
     pub(crate) fn new(output: Output, types: Vec<Columned>, extras: Extras) -> Self {
         let wide = output == Output::Text { wide: true };
-        Self { output, text: text::Text::new(types, wide, extras), old: extras.old }
+        let text = text::Text::new(types, wide, extras.clone());
+        Self { output, text, extras }
     }
 
-    /// The text of an event, with the end of its line.
-    pub(crate) fn print(&mut self, record: &Record) -> Result<String, String> {
-        match self.output {
-            Output::Text { .. } => self.text.line(record),
-            Output::Json => json_line(record, self.old),
-            Output::Yaml => yaml_document(record, self.old),
+    /// The text of an event, with the end of its line; none if nothing has changed in the part that is
+    /// to be shown.
+    pub(crate) fn print(&mut self, record: &Record) -> Result<Option<String>, String> {
+        let states = match record.old_value().filter(|_| self.extras.diff) {
+            Some(old) => Some((old?, record.value()?)),
+            None => None,
+        };
+        let changes = states.as_ref().map(|(old, new)| self.changes(old, new));
+        let elsewhere = |diff: &Diff<'_>| diff.is_empty() && self.extras.path.is_some();
+        if changes.as_ref().is_some_and(elsewhere) {
+            return Ok(None);
+        }
+        let text = match self.output {
+            Output::Text { .. } => self.text.line(record, changes.as_ref()),
+            Output::Json => json_line(record, &self.extras, changes.as_ref()),
+            Output::Yaml => yaml_document(record, &self.extras, changes.as_ref()),
             Output::Name => {
                 let name = record.watched.of.singular_name();
                 Ok(format!("{name}/{}\n", record.object.name()))
             }
+        };
+        text.map(Some)
+    }
+
+    fn changes<'a>(&self, old: &'a Value, new: &'a Value) -> Diff<'a> {
+        let diff = diff(old, new);
+        match &self.extras.path {
+            Some(path) => diff.under(path),
+            None => diff,
         }
     }
 
@@ -95,13 +124,15 @@ struct Envelope<'a> {
     initial: bool,
     final_state_unknown: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     old: Option<Value>,
 }
 
 impl<'a> Envelope<'a> {
-    fn new(record: &'a Record) -> Self {
+    fn new(record: &'a Record, changes: Option<&Diff<'_>>) -> Self {
         Self {
             r#type: record.happened.as_str(),
             time: format!("{:.3}", record.time),
@@ -111,6 +142,7 @@ impl<'a> Envelope<'a> {
             old_resource_version: record.old_version(),
             initial: record.initial,
             final_state_unknown: record.final_state_unknown,
+            diff: changes.map(Diff::to_json),
             object: None,
             old: None,
         }
@@ -118,12 +150,17 @@ impl<'a> Envelope<'a> {
 }
 
 /// Objects go from the server's bytes to the line as they are.
-fn json_line(record: &Record, old: bool) -> Result<String, String> {
-    let envelope = serde_json::to_string(&Envelope::new(record)).map_err(unwritable(record))?;
+fn json_line(
+    record: &Record,
+    extras: &Extras,
+    changes: Option<&Diff<'_>>,
+) -> Result<String, String> {
+    let envelope = serde_json::to_string(&Envelope::new(record, changes));
+    let envelope = envelope.map_err(unwritable(record))?;
     let mut line = envelope.strip_suffix('}').unwrap_or(&envelope).to_owned();
     line.push_str(r#","object":"#);
     line.push_str(&record.json()?);
-    if let Some(json) = record.old_json().filter(|_| old) {
+    if let Some(json) = record.old_json().filter(|_| extras.old) {
         line.push_str(r#","old":"#);
         line.push_str(&json?);
     }
@@ -131,10 +168,14 @@ fn json_line(record: &Record, old: bool) -> Result<String, String> {
     Ok(line)
 }
 
-fn yaml_document(record: &Record, old: bool) -> Result<String, String> {
-    let mut document = Envelope::new(record);
+fn yaml_document(
+    record: &Record,
+    extras: &Extras,
+    changes: Option<&Diff<'_>>,
+) -> Result<String, String> {
+    let mut document = Envelope::new(record, changes);
     document.object = Some(record.value()?);
-    document.old = record.old_value().filter(|_| old).transpose()?;
+    document.old = record.old_value().filter(|_| extras.old).transpose()?;
     let yaml = serde_saphyr::to_string(&document).map_err(unwritable(record))?;
     Ok(format!("---\n{}\n", yaml.trim_end()))
 }

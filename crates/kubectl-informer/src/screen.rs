@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
+use crate::cells::one_line;
 use crate::color::{Style, paint};
 
 /// A line of text in pieces, each in its own style.
@@ -104,7 +105,7 @@ fn fit(pieces: &Pieces, width: usize, colour: bool) -> String {
     let mut left = width.saturating_sub(1);
     let mut text = String::new();
     for (piece, style) in pieces {
-        let piece = printable(piece);
+        let piece = one_line(piece);
         let length = piece.chars().count();
         let shown: String = if length <= left {
             piece
@@ -116,22 +117,6 @@ fn fit(pieces: &Pieces, width: usize, colour: bool) -> String {
         text.push_str(&style.map_or_else(|| shown.clone(), |style| paint(&shown, style, colour)));
     }
     text
-}
-
-/// The text without what would move the cursor or change colours: names and messages come from
-/// anywhere.
-pub(crate) fn printable(text: &str) -> String {
-    let shown = text.chars().map(|letter| match letter {
-        '\n' | '\t' | '\r' => ' ',
-        letter if letter.is_control() || is_direction(letter) => '\u{fffd}',
-        letter => letter,
-    });
-    shown.collect()
-}
-
-/// What makes terminals write from right to left.
-fn is_direction(letter: char) -> bool {
-    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -152,11 +137,5 @@ mod tests {
         assert_eq!(fit(&pieces(), 1, false), "");
         assert_eq!(fit(&pieces(), 0, false), "");
         assert_eq!(fit(&pieces(), 8, true), "\x1b[32m● \x1b[0mlive\x1b[31m…\x1b[0m");
-    }
-
-    #[test]
-    fn what_a_terminal_would_obey_is_not_printed() {
-        assert_eq!(printable("a\x1b[2Jb\nc\u{202e}d"), "a\u{fffd}[2Jb c\u{fffd}d");
-        assert_eq!(printable("grün ✓"), "grün ✓");
     }
 }

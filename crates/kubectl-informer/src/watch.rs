@@ -10,6 +10,7 @@ use regex_lite::Regex;
 
 use crate::format::Output;
 use crate::outcome::Outcome;
+use crate::path::Path;
 use crate::signals::Stop;
 use crate::{color, connect, scope};
 
@@ -17,6 +18,7 @@ use crate::{color, connect, scope};
 ///
 /// First what there is, then every change, until Ctrl-C. A server that goes away, forgets versions or
 /// falls silent does not end it: what was missed meanwhile is shown when it is back.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -37,6 +39,14 @@ pub(crate) struct Options {
     /// How to show an event: text, wide, json (one event a line), yaml, name or template=….
     #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = output)]
     output: Output,
+
+    /// Shows what an update has changed, without noise such as managedFields and timestamps.
+    #[arg(long)]
+    diff: bool,
+
+    /// Only changes in this part of objects: `.status`, `.spec.replicas`. Implies --diff.
+    #[arg(long, value_name = "PATH")]
+    path: Option<Path>,
 
     /// Adds the state before an update to JSON and YAML.
     #[arg(long)]

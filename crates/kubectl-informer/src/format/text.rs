@@ -4,16 +4,20 @@ use embedded_apiserver::Columns;
 use jiff::tz::TimeZone;
 
 use super::Extras;
+use crate::cells::{one_line, width as columns_of};
 use crate::color::{self, BLUE, BOLD, DIM, GREEN, RED, Style, YELLOW, paint};
+use crate::diff::{Change, Diff, diff};
 use crate::discovery::Type;
 use crate::record::{Happened, Record};
-use crate::screen::printable;
 
 /// How many of the lines that come at once decide how wide the columns are.
 const MEASURED_MAX: usize = 500;
 
 /// A wider cell makes its own line longer, not all that follow.
 const WIDTH_MAX: usize = 64;
+
+/// How many changes that no column shows are named in the line itself.
+const NAMED_MAX: usize = 2;
 
 /// A type, and what is shown of its objects.
 pub(crate) struct Columned {
@@ -64,7 +68,11 @@ impl Text {
         }
     }
 
-    pub(super) fn line(&mut self, record: &Record) -> Result<String, String> {
+    pub(super) fn line(
+        &mut self,
+        record: &Record,
+        changes: Option<&Diff<'_>>,
+    ) -> Result<String, String> {
         let Some(table) = self.tables.get_mut(record.watched.place) else {
             return Err(format!("{} is of no type that is watched", record.key()));
         };
@@ -85,7 +93,7 @@ impl Text {
         line.push_str(&self.name(record));
         let table = &self.tables[record.watched.place];
         for ((_, _, width), cell) in table.shown.iter().zip(&cells) {
-            let room = width.saturating_sub(cell.text.chars().count());
+            let room = width.saturating_sub(columns_of(&cell.text));
             let text = match cell.style {
                 Some(style) => paint(&cell.text, style, colour),
                 None => cell.text.clone(),
@@ -96,7 +104,20 @@ impl Text {
         if record.final_state_unknown {
             line.push_str(&paint("  its last state was missed", DIM, colour));
         }
+        match changes {
+            None if cells.iter().all(|cell| cell.style.is_none()) => {
+                line.push_str(&paint(&unseen(record)?, DIM, colour));
+            }
+            Some(changes) => {
+                let noise = changes.only_noise().map(|noise| format!("  {noise}"));
+                line.push_str(&paint(&noise.unwrap_or_default(), DIM, colour));
+            }
+            None => {}
+        }
         line.push('\n');
+        if let Some(changes) = changes {
+            line.push_str(&changes.render(self.extras.width, colour));
+        }
         Ok(line)
     }
 
@@ -112,8 +133,8 @@ impl Text {
     }
 
     fn name(&self, record: &Record) -> String {
-        let key = printable(&record.key());
-        let room = self.name_width.saturating_sub(key.chars().count());
+        let key = one_line(&record.key());
+        let room = self.name_width.saturating_sub(columns_of(&key));
         let key = paint(&key, color::of(&record.key()), self.extras.colour);
         format!("{key}{:room$}   ", "")
     }
@@ -148,17 +169,32 @@ impl Table {
         };
         let mut cells = Vec::new();
         for (place, _, width) in &mut self.shown {
-            let text = printable(&now.get_mut(*place).map(std::mem::take).unwrap_or_default());
+            let text = one_line(&now.get_mut(*place).map(std::mem::take).unwrap_or_default());
             *width = grown(*width, &text);
-            let changed = old.get(*place).is_some_and(|old| printable(old) != text);
+            let changed = old.get(*place).is_some_and(|old| one_line(old) != text);
             cells.push(Cell { text, style: changed.then_some(BOLD) });
         }
         Ok(cells)
     }
 }
 
+/// What an update has changed that is in no column: why the line is there at all.
+fn unseen(record: &Record) -> Result<String, String> {
+    let Some(old) = record.old_value() else { return Ok(String::new()) };
+    let (old, new) = (old?, record.value()?);
+    let changes = diff(&old, &new);
+    let mut paths: Vec<_> = changes.changes().iter().map(Change::path).collect();
+    let more = paths.len().saturating_sub(NAMED_MAX);
+    paths.truncate(NAMED_MAX);
+    if more > 0 {
+        paths.push(format!("and {more} more"));
+    }
+    let text = changes.only_noise().unwrap_or_else(|| paths.join(", "));
+    Ok(if text.is_empty() { text } else { format!("  {}", one_line(&text)) })
+}
+
 fn grown(width: usize, text: &str) -> usize {
-    let length = text.chars().count();
+    let length = columns_of(text);
     if length > WIDTH_MAX { width } else { width.max(length) }
 }
 
@@ -174,8 +210,8 @@ fn style(happened: Happened) -> Style {
 fn versions(record: &Record) -> String {
     match record.old_version() {
         Some(old) if record.happened == Happened::Update => {
-            printable(&format!("{old} → {}", record.version()))
+            one_line(&format!("{old} → {}", record.version()))
         }
-        _ => printable(record.version()),
+        _ => one_line(record.version()),
     }
 }

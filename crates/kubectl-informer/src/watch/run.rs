@@ -191,7 +191,9 @@ impl Watch {
     }
 
     fn show(&mut self, record: &Record) -> Result<Option<Ended>, Trouble> {
-        let text = self.printer.print(record).map_err(Trouble::Object)?;
+        let Some(text) = self.printer.print(record).map_err(Trouble::Object)? else {
+            return Ok(None);
+        };
         self.screen.print(&text)?;
         let shown = self.tally.count(record.happened);
         Ok(self.options.count.filter(|&count| shown >= count).map(|_| Ended::Met))
@@ -329,6 +331,9 @@ async fn printer(options: &Options, cluster: &Cluster, chosen: &[Chosen]) -> Pri
         colour: options.color.on(&io::stdout()),
         headers: !options.no_headers,
         old: options.old,
+        diff: options.diff || options.path.is_some(),
+        path: options.path.clone(),
+        width: terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into()),
     };
     Printer::new(options.output.clone(), types, extras)
 }

@@ -57,8 +57,8 @@ impl Cluster {
         self.request("POST", path, "application/json", &object.to_string())
     }
 
-    pub(crate) fn patch(&self, path: &str, patch: &Value) -> Value {
-        self.request("PATCH", path, "application/merge-patch+json", &patch.to_string())
+    pub(crate) fn patch(&self, path: &str, change: &Value) -> Value {
+        self.request("PATCH", path, "application/merge-patch+json", &change.to_string())
     }
 
     pub(crate) fn delete(&self, path: &str) -> Value {

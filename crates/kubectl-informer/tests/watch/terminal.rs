@@ -1,7 +1,7 @@
 //! The tool in a terminal.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -14,7 +14,6 @@ use rustix::termios::{Winsize, tcsetwinsize};
 /// A terminal, and what it was told to show.
 pub(crate) struct Terminal {
     child: Child,
-    keyboard: File,
     told: Receiver<String>,
     /// All of it so far, as it came.
     pub(crate) seen: String,
@@ -30,11 +29,11 @@ impl Terminal {
         tcsetwinsize(&ours, size).unwrap();
         let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
         let theirs = OpenOptions::new().read(true).write(true).open(name).unwrap();
-        let side = || Stdio::from(theirs.try_clone().unwrap());
+        let their_end = || Stdio::from(theirs.try_clone().unwrap());
         command.env("TERM", "xterm-256color");
-        let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
-        let keyboard = File::from(ours.try_clone().unwrap());
-        Self { child, keyboard, told: pieces(ours), seen: String::new() }
+        let child =
+            command.stdin(their_end()).stdout(their_end()).stderr(their_end()).spawn().unwrap();
+        Self { child, told: pieces(ours), seen: String::new() }
     }
 
     /// Waits until it shows something.
@@ -42,14 +41,12 @@ impl Terminal {
         let end = Instant::now() + Duration::from_secs(60);
         while !self.seen.contains(text) {
             let left = end.saturating_duration_since(Instant::now());
-            match self.told.recv_timeout(left) {
-                Ok(piece) => self.seen.push_str(&piece),
-                Err(_) => {
-                    let tail: Vec<char> = self.seen.chars().rev().take(600).collect();
-                    let tail: String = tail.into_iter().rev().collect();
-                    panic!("{text:?} never came: … {tail:?}")
-                }
-            }
+            let Ok(piece) = self.told.recv_timeout(left) else {
+                let tail: Vec<char> = self.seen.chars().rev().take(600).collect();
+                let tail: String = tail.into_iter().rev().collect();
+                panic!("{text:?} never came: … {tail:?}");
+            };
+            self.seen.push_str(&piece);
         }
     }
 
@@ -61,10 +58,6 @@ impl Terminal {
     pub(crate) fn signal(&self, signal: &str) {
         let kill = format!("kill -s {signal} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-    }
-
-    pub(crate) fn press(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {
