@@ -14,6 +14,8 @@ mod path;
 
 #[allow(dead_code)]
 mod diff;
+#[allow(dead_code)]
+mod until;
 
 mod demo;
 
