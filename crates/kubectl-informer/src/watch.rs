@@ -12,6 +12,7 @@ use crate::format::Output;
 use crate::outcome::Outcome;
 use crate::path::Path;
 use crate::signals::Stop;
+use crate::until::Until;
 use crate::{color, connect, scope};
 
 /// Shows what happens to objects: added, updated, deleted.
@@ -64,6 +65,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
+    /// Ends with 0 as soon as this holds for an object: `status.phase=Running`, `condition=Ready`,
+    /// `status.readyReplicas>=3`, `deleted`; several with commas. If repeated, each must have held, be
+    /// it for different objects.
+    #[arg(long, value_name = "CONDITION", conflicts_with = "count")]
+    until: Vec<Until>,
+
     /// Ends after this time: with 1 if --count or --until have not been met by then.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
@@ -87,7 +94,9 @@ const EXAMPLES: &str = "\
 Examples:
   kubectl informer watch pods
   kubectl informer watch pods,deployments -A -l app=web
-  kubectl informer watch pods '^web-' -o json | jq -r .key";
+  kubectl informer watch pods '^web-' -o json | jq -r .key
+  kubectl informer watch deploy/web --diff --path .status
+  kubectl informer watch pods/web-1 --until condition=Ready --timeout 2m && echo ready";
 
 /// Watches until it is told to stop, or until what it was to wait for has happened.
 pub(crate) async fn watch(options: Options) -> Result<Outcome, String> {

@@ -21,10 +21,11 @@ use crate::discovery::Type;
 use crate::format::{Columned, Extras, Printer};
 use crate::outcome::Outcome;
 use crate::plain::{self, Asked};
-use crate::record::{Record, Watched};
+use crate::record::{Happened, Record, Watched};
 use crate::screen::Screen;
 use crate::signals::Stop;
 use crate::status::{self, Context, Informed};
+use crate::until::{self, Until};
 
 /// How often the status line is looked at: what it says changes once a second at most, but a new state
 /// should be seen at once.
@@ -51,6 +52,8 @@ pub(super) struct Watch {
     printer: Printer,
     screen: Screen,
     tally: Tally,
+    /// What of --until has not held so far.
+    unmet: Vec<Until>,
     factory: SharedInformerFactory,
     cluster: Cluster,
 }
@@ -83,6 +86,7 @@ impl Watch {
         }
         factory.start();
         Ok(Self {
+            unmet: options.until.clone(),
             options,
             namespaces,
             sources,
@@ -114,8 +118,12 @@ impl Watch {
 
     /// What was waited for and has not happened.
     fn missing(&self) -> Option<String> {
-        let count = self.options.count?;
-        Some(format!("{} of {} events", self.tally.shown(), count))
+        let shown = self.tally.shown();
+        if let Some(count) = self.options.count.filter(|&count| shown < count) {
+            return Some(format!("only {shown} of {count} events"));
+        }
+        let unmet: Vec<_> = self.unmet.iter().map(ToString::to_string).collect();
+        (!unmet.is_empty()).then(|| format!("no object with {}", unmet.join(" and none with ")))
     }
 
     async fn follow(&mut self, stop: &mut Stop) -> Result<Ended, String> {
@@ -191,12 +199,28 @@ impl Watch {
     }
 
     fn show(&mut self, record: &Record) -> Result<Option<Ended>, Trouble> {
-        let Some(text) = self.printer.print(record).map_err(Trouble::Object)? else {
-            return Ok(None);
+        self.meet(record).map_err(Trouble::Object)?;
+        if let Some(text) = self.printer.print(record).map_err(Trouble::Object)? {
+            self.screen.print(&text)?;
+            self.tally.count(record.happened);
+        }
+        let waiting = self.options.count.is_some() || !self.options.until.is_empty();
+        Ok((waiting && self.missing().is_none()).then_some(Ended::Met))
+    }
+
+    /// Strikes what is met off the list of what is waited for.
+    fn meet(&mut self, record: &Record) -> Result<(), String> {
+        if self.unmet.is_empty() {
+            return Ok(());
+        }
+        let object = record.value()?;
+        let what = match record.happened {
+            Happened::Add => until::Happened::Added,
+            Happened::Update | Happened::Resync => until::Happened::Updated,
+            Happened::Delete => until::Happened::Deleted,
         };
-        self.screen.print(&text)?;
-        let shown = self.tally.count(record.happened);
-        Ok(self.options.count.filter(|&count| shown >= count).map(|_| Ended::Met))
+        self.unmet.retain(|until| !until.holds(what, &object));
+        Ok(())
     }
 
     /// Somebody who sees nothing should know why.

@@ -27,6 +27,42 @@ fn a_count_that_is_not_reached_in_time_is_one() {
 }
 
 #[test]
+fn a_condition_is_waited_for() {
+    let cluster = Cluster::start("until");
+    cluster.pod("a", &json!({}));
+    let arguments = ["pods", "-o", "json", "--until", "metadata.labels.ready=yes"];
+    let mut watch = cluster.watch(&arguments);
+    assert_eq!(watch.json()["type"], "ADD");
+    let change = json!({"metadata": {"labels": {"ready": "yes"}}});
+    cluster.patch("/api/v1/namespaces/default/pods/a", &change);
+    assert_eq!(watch.json()["type"], "UPDATE");
+    assert_eq!(watch.wait().code(), Some(0));
+
+    let run = cluster.run(&[&arguments[..], &["--until", "metadata.name=a"]].concat());
+    assert_eq!((run.code, run.stdout.lines().count()), (Some(0), 1), "{run:?}");
+
+    let mut watch = cluster.watch(&["pods/a", "-o", "json", "--until", "deleted"]);
+    assert_eq!(watch.json()["type"], "ADD");
+    cluster.delete("/api/v1/namespaces/default/pods/a");
+    watch.line_with("DELETE");
+    assert_eq!(watch.wait().code(), Some(0));
+}
+
+#[test]
+fn a_condition_that_is_not_met_in_time_is_one() {
+    let cluster = Cluster::start("until-not");
+    cluster.pod("a", &json!({}));
+    let until = ["--until", "metadata.name=b", "--until", "metadata.name=c"];
+    let run = cluster.run(&[&["pods", "--timeout", "300ms"], &until[..]].concat());
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let expected = "no object with metadata.name=b and none with metadata.name=c within 300 ms";
+    assert!(run.stderr.contains(expected), "{run:?}");
+    let run = cluster.run(&["pods", "--until", "=x"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("--until"), "{run:?}");
+}
+
+#[test]
 fn a_time_that_was_asked_for_is_success() {
     let cluster = Cluster::start("time");
     cluster.pod("a", &json!({}));

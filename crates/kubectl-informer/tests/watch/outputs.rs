@@ -123,6 +123,46 @@ fn names_are_those_of_kubectl() {
 }
 
 #[test]
+fn a_diff_shows_what_an_update_has_changed() {
+    let cluster = Cluster::start("diff");
+    cluster.pod("nginx", &json!({"app": "web"}));
+    let watch = cluster.watch(&["pods", "--diff", "--no-headers"]);
+    watch.line_with("ADD");
+    let labels = json!({"app": null, "foo": "bar"});
+    cluster.patch(NGINX, &json!({"metadata": {"labels": labels}}));
+    assert!(watch.line().contains("UPDATE"));
+    let lines = [watch.line(), watch.line()];
+    let lines = lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    assert_eq!(lines, ["- .metadata.labels.app web", "+ .metadata.labels.foo bar"]);
+}
+
+#[test]
+fn a_diff_of_one_part_leaves_out_the_rest() {
+    let cluster = Cluster::start("diff-path");
+    cluster.pod("nginx", &json!({}));
+    let watch = cluster.watch(&["pods", "--path", ".metadata.annotations", "-o", "json"]);
+    assert_eq!(watch.json()["type"], "ADD");
+    cluster.patch(NGINX, &json!({"metadata": {"labels": {"foo": "bar"}}}));
+    cluster.patch(NGINX, &json!({"metadata": {"annotations": {"a": "b"}}}));
+    let change = json!({"op": "add", "path": ".metadata.annotations.a", "new": "b"});
+    let update = watch.json();
+    assert_eq!(update["object"]["metadata"]["annotations"], json!({"a": "b"}));
+    assert_eq!(update["diff"], json!([change]));
+}
+
+/// Nobody should wonder why a line came whose columns are those of the line before.
+#[test]
+fn a_line_says_what_no_column_shows() {
+    let cluster = Cluster::start("unseen");
+    cluster.pod("nginx", &json!({"app": "web"}));
+    let watch = cluster.watch(&["pods", "--no-headers"]);
+    watch.line_with("ADD");
+    cluster.patch(NGINX, &json!({"metadata": {"labels": {"foo": "bar"}}}));
+    let update = watch.line();
+    assert!(update.ends_with(".metadata.labels.foo"), "{update}");
+}
+
+#[test]
 fn a_resync_shows_everything_again() {
     let cluster = Cluster::start("resync");
     let made = cluster.pod("nginx", &json!({}));
