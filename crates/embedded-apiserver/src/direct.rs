@@ -1,6 +1,7 @@
 //! Objects without HTTP: for tests that set a scene, and for data that is loaded at the start.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
@@ -13,7 +14,7 @@ use crate::request::{Target, route};
 use crate::rest::{self, Call};
 use crate::server::ApiServer;
 use crate::status::Status;
-use crate::store::{Key, Revision};
+use crate::store::{Key, PageRequest, Revision};
 
 /// An object, or what is in it, was not understood.
 #[derive(Debug)]
@@ -36,20 +37,25 @@ impl ApiServer {
     /// Creates an object: `apiVersion`, `kind` and `metadata` say what and where. Neither access
     /// rules nor faults apply, and it is not recorded; everything else does.
     pub fn create(&self, object: Value) -> Result<Value, Status> {
-        self.write(&Method::POST, object)
+        self.write(&Method::POST, object, Duration::ZERO)
+    }
+
+    /// Creates an object that is said to have been there for some time, for a scene with a past.
+    pub fn create_aged(&self, object: Value, age: Duration) -> Result<Value, Status> {
+        self.write(&Method::POST, object, age)
     }
 
     /// Replaces an object, under the same rules as a PUT: with a `resourceVersion` in it, only if
     /// that is the newest.
     pub fn update(&self, object: Value) -> Result<Value, Status> {
-        self.write(&Method::PUT, object)
+        self.write(&Method::PUT, object, Duration::ZERO)
     }
 
     /// Replaces the `status` of an object.
     pub fn update_status(&self, object: Value) -> Result<Value, Status> {
         let object = into_map(object)?;
         let path = format!("{}/status", self.path_of(&object, true)?);
-        self.call(&Method::PUT, &path, &Value::Object(object))
+        self.call(&Method::PUT, &path, &Value::Object(object), Duration::ZERO)
     }
 
     /// Deletes an object.
@@ -66,7 +72,7 @@ impl ApiServer {
         options: &Value,
     ) -> Result<Value, Status> {
         let path = self.path_to(resource, namespace, name)?;
-        self.call(&Method::DELETE, &path, options)
+        self.call(&Method::DELETE, &path, options, Duration::ZERO)
     }
 
     /// An object as it is now. `resource` is its plural, with the group behind a dot where there is
@@ -74,6 +80,16 @@ impl ApiServer {
     pub fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
         let key = Key::new(namespace, name);
         self.store().get(resource, &key).map(|revision| Value::Object(revision.to_map()))
+    }
+
+    /// All objects of a resource as they are now, in a namespace or, with "", in all, by namespace and
+    /// name.
+    pub fn list(&self, resource: &str, namespace: &str) -> Vec<Value> {
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        let request = PageRequest { namespace, ..PageRequest::default() };
+        let page = self.store().list(resource, None, &request);
+        let items = page.map(|page| page.items).unwrap_or_default();
+        items.iter().map(|revision| Value::Object(revision.to_map())).collect()
     }
 
     /// Every state of an object that is still remembered, oldest first: the version, and the object
@@ -112,10 +128,10 @@ impl ApiServer {
         Ok(count)
     }
 
-    fn write(&self, method: &Method, object: Value) -> Result<Value, Status> {
+    fn write(&self, method: &Method, object: Value, age: Duration) -> Result<Value, Status> {
         let object = into_map(object)?;
         let path = self.path_of(&object, method == Method::PUT)?;
-        self.call(method, &path, &Value::Object(object))
+        self.call(method, &path, &Value::Object(object), age)
     }
 
     fn path_of(&self, object: &Object, named: bool) -> Result<String, Status> {
@@ -145,14 +161,20 @@ impl ApiServer {
     }
 
     /// Goes the way of a request from where it is understood.
-    fn call(&self, method: &Method, path: &str, body: &Value) -> Result<Value, Status> {
+    fn call(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &Value,
+        age: Duration,
+    ) -> Result<Value, Status> {
         let uri: Uri =
             path.parse().map_err(|_| Status::bad_request(format!("{path:?} is no path")))?;
         let target: Option<Target> = route(method, &uri, &self.shared.registry.read())?;
         let target = target.ok_or_else(Status::no_such_resource)?;
         let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
         let exposure = Exposure::default();
-        let call = Call { id: 0, target, headers: HeaderMap::new(), body, exposure };
+        let call = Call { id: 0, target, headers: HeaderMap::new(), body, exposure, age };
         // Writes wait for nothing: the future is ready when it is first asked.
         let response =
             now(rest::answer(&self.shared, &call)).expect("a write waits for nothing")?;

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{ADMIN, Access};
-use crate::clock::Clock;
+use crate::clock::{Clock, seconds};
 use crate::faults::FaultState;
 use crate::kinds::{Registry, crd};
 use crate::limits;
@@ -63,6 +63,7 @@ pub(crate) struct Options {
     pub(crate) watches_max: usize,
     pub(crate) pods_run: bool,
     pub(crate) pod_delays: PodDelays,
+    pub(crate) pod_events_max: usize,
     history_window: Duration,
     history_bytes_max: usize,
 }
@@ -126,6 +127,7 @@ impl Default for Builder {
                 watches_max: limits::WATCHES_MAX,
                 pods_run: false,
                 pod_delays: PodDelays::default(),
+                pod_events_max: limits::POD_EVENTS_MAX,
                 history_window: limits::HISTORY_WINDOW,
                 history_bytes_max: limits::HISTORY_BYTES_MAX,
             },
@@ -183,6 +185,12 @@ impl Builder {
     /// How long pods take to run and to end; about a second each if not set.
     pub fn pod_delays(mut self, delays: PodDelays) -> Self {
         self.options.pod_delays = delays;
+        self
+    }
+
+    /// How many events about pods that run are kept: the last thousand if not set.
+    pub fn pod_events_max(mut self, events: usize) -> Self {
+        self.options.pod_events_max = events;
         self
     }
 
@@ -282,6 +290,11 @@ impl ApiServer {
         &self.shared.admin_token
     }
 
+    /// The wall-clock time, as the server writes it into objects: it moves with tokio's.
+    pub fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
     /// The last requests, oldest first.
     pub fn requests(&self) -> Vec<RequestRecord> {
         self.shared.record.requests()
@@ -345,9 +358,13 @@ impl Shared {
         self.rng.lock().f64()
     }
 
-    pub(crate) fn birth(&self) -> Birth {
+    /// What a new object is given, or one that has been there for some time.
+    pub(crate) fn birth(&self, age: Duration) -> Birth {
+        // Before there were such times, there were no objects.
+        let epoch = Timestamp::UNIX_EPOCH;
+        let born = self.clock.now().saturating_sub(age).map_or(epoch, |born| born.max(epoch));
         let mut rng = self.rng.lock();
-        Birth { uid: uid(&mut rng), now: self.clock.now_text(), suffix: name_suffix(&mut rng) }
+        Birth { uid: uid(&mut rng), now: seconds(born), suffix: name_suffix(&mut rng) }
     }
 
     pub(crate) fn watch_slot(self: &Arc<Self>) -> Result<WatchSlot, Status> {

@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -133,7 +134,8 @@ impl Shared {
         let Some(target) = target? else { return Ok(self.plain(&parts)) };
         self.access.authorize(&user, &target)?;
         let body = read_body(body).await?;
-        let call = Call { id, target, headers: parts.headers, body, exposure };
+        let age = Duration::ZERO;
+        let call = Call { id, target, headers: parts.headers, body, exposure, age };
         rest::answer(self, &call).await
     }
 

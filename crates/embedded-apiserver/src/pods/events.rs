@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::identity;
 use crate::clock::seconds;
-use crate::limits::POD_EVENTS_MAX;
 use crate::print::read::{items, text};
 use crate::server::ApiServer;
 
@@ -130,7 +129,7 @@ impl Recorder {
             // Its namespace may be on its way out; no event is worth more than a word about it.
             Err(status) => tracing::debug!(%status, "an event about a pod was not written"),
         }
-        while self.made.len() > POD_EVENTS_MAX
+        while self.made.len() > server.shared.options.pod_events_max
             && let Some((namespace, name)) = self.made.pop_front()
         {
             // Others may have deleted it already.

@@ -80,6 +80,7 @@ async fn run(shared: Weak<Shared>, mut written: watch::Receiver<u64>, mut cluste
         }
         let due = cluster.timers.first_key_value().map(|((due, _), _)| *due);
         tokio::select! {
+            biased;
             changed = written.changed() => if changed.is_err() { return },
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
         }

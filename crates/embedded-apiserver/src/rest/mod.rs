@@ -9,6 +9,7 @@ mod write;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -31,6 +32,8 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     /// What waits for the events of a watch.
     pub(crate) exposure: Exposure,
+    /// How old an object that it creates is to be: requests make new ones.
+    pub(crate) age: Duration,
 }
 
 impl fmt::Debug for Call {

@@ -34,12 +34,12 @@ pub(super) fn create(
     object::check_place(target, &mut sent)?;
     lifecycle::check_namespace(shared, target, object::meta_text(&sent, "name"))?;
     if !object::meta_text(&sent, "name").is_empty() {
-        return create_named(shared, target, sent, dry_run, view);
+        return create_named(shared, call, sent, dry_run, view);
     }
     let what = target.resource.group_resource();
     let mut outcome = Err(Status::already_exists(what, object::meta_text(&sent, "generateName")));
     for _ in 0..NAME_TRIES {
-        outcome = create_named(shared, target, sent.clone(), dry_run, view);
+        outcome = create_named(shared, call, sent.clone(), dry_run, view);
         if !outcome.as_ref().is_err_and(|status| status.reason == "AlreadyExists") {
             break;
         }
@@ -49,13 +49,14 @@ pub(super) fn create(
 
 fn create_named(
     shared: &Arc<Shared>,
-    target: &Target,
+    call: &Call,
     sent: Object,
     dry_run: bool,
     view: &View,
 ) -> Result<Response<Body>, Status> {
+    let target = &call.target;
     let table = &target.resource.table;
-    let object = newborn(shared, target, sent)?;
+    let object = newborn(shared, call, sent)?;
     let draft = draft(target, &object)?;
     let exists = || {
         let name = object::meta_text(&object, "name");
@@ -73,9 +74,10 @@ fn create_named(
 }
 
 /// A new object, complete and valid.
-fn newborn(shared: &Shared, target: &Target, mut object: Object) -> Result<Object, Status> {
+fn newborn(shared: &Shared, call: &Call, mut object: Object) -> Result<Object, Status> {
+    let target = &call.target;
     let resource = &target.resource;
-    object::on_create(resource, &mut object, &shared.birth())?;
+    object::on_create(resource, &mut object, &shared.birth(call.age))?;
     defaults::on_create(resource, &mut object);
     let mut errors = validate::create(resource, object::metadata(&object));
     errors.extend(lifecycle::prepare_create(shared, target, &mut object));

@@ -1,5 +1,7 @@
 //! The record of requests and deliveries: an oracle for tests of clients.
 
+use std::time::Duration;
+
 use embedded_apiserver::{ApiServer, EventType, Verb};
 use serde_json::json;
 
@@ -11,7 +13,7 @@ async fn requests_are_recorded_in_their_order_with_their_outcome() {
     let client = Client::through(server.service_as("jane"));
     let before = server.store().revision();
     client.post(MAPS, map("a")).await.ok();
-    tokio::time::advance(std::time::Duration::from_secs(5)).await;
+    tokio::time::advance(Duration::from_secs(5)).await;
     client.get(&format!("{MAPS}/nope")).await.failed(404);
     client.get(&format!("{MAPS}?limit=5")).await.ok();
     client.merge("/api/v1/namespaces/default/status", json!({})).await.ok();
@@ -49,6 +51,28 @@ async fn what_a_test_does_directly_is_not_recorded() {
     server.create(map("a")).unwrap();
     server.delete("configmaps", "default", "a").unwrap();
     assert!(server.requests().is_empty());
+}
+
+/// A scene may have a past, and is read without a request.
+#[tokio::test(start_paused = true)]
+async fn what_a_test_puts_in_place_can_be_old_and_is_listed_in_order() {
+    let at = "2026-03-01T10:00:00Z".parse().unwrap();
+    let server = ApiServer::builder().starting_at(at).build();
+    server.create(map("b")).unwrap();
+    let aged = server.create_aged(map("a"), Duration::from_secs(86_400)).unwrap();
+    assert_eq!(aged["metadata"]["creationTimestamp"], "2026-02-28T10:00:00Z");
+    let ancient = server.create_aged(map("c"), Duration::MAX).unwrap();
+    assert_eq!(ancient["metadata"]["creationTimestamp"], "1970-01-01T00:00:00Z");
+    let listed = |namespace| -> Vec<String> {
+        let maps = server.list("configmaps", namespace);
+        maps.iter().map(|map| map["metadata"]["name"].to_string()).collect()
+    };
+    assert_eq!(listed("default"), ["\"a\"", "\"b\"", "\"c\""]);
+    assert_eq!(listed("").len(), 3);
+    assert!(listed("kube-system").is_empty());
+    assert!(server.list("nonsense", "").is_empty());
+    tokio::time::advance(Duration::from_secs(5)).await;
+    assert_eq!(server.now().to_string(), "2026-03-01T10:00:05Z");
 }
 
 #[tokio::test(start_paused = true)]
