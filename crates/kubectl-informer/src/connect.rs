@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use embedded_apiserver::ApiServer;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
 use tokio::task::JoinHandle;
@@ -135,7 +134,7 @@ impl Cluster {
             Some(user) => server.client_as(user.as_str()),
             None => server.client(),
         };
-        let life = tokio::spawn(live(server));
+        let life = tokio::spawn(demo::live(server, None));
         Self {
             client,
             namespace: "default".to_owned(),
@@ -184,11 +183,6 @@ impl Cluster {
             .map_err(|error| format!("no client for {place} can be made: {error}"))?;
         Ok(Self { client, namespace, place, demo: None })
     }
-}
-
-/// Keeps the server for as long as the cluster lives.
-async fn live(server: ApiServer) {
-    demo::live(&server).await;
 }
 
 /// The files that the kubeconfig is read from.

@@ -8,6 +8,7 @@ use clap::Args;
 use embedded_apiserver::{ApiServer, Listening};
 use jiff::Timestamp;
 
+use crate::demo;
 use crate::signals::Stop;
 
 /// Runs an embedded Kubernetes API server until Ctrl-C or SIGTERM.
@@ -40,6 +41,12 @@ pub(crate) struct Options {
     #[arg(long)]
     pods_run: bool,
 
+    /// Serves a small living cluster: deployments, pods, jobs and a custom resource, in which something
+    /// happens about once a second. Pods run, as with --pods-run; what you scale, edit or delete, the
+    /// cluster reacts to.
+    #[arg(long)]
+    demo: bool,
+
     /// Serves HTTP without TLS. kubectl sends no token without TLS, so that everybody on this machine
     /// is let in without one, unless --token is given.
     #[arg(long)]
@@ -64,6 +71,9 @@ pub(crate) async fn serve(options: &Options) -> Result<(), String> {
     let mut stop = Stop::new()?;
     check_replaceable(&options.kubeconfig)?;
     let server = start(options)?;
+    if options.demo {
+        demo::populate(&server, None);
+    }
     if let Some(data) = &options.data {
         load(&server, data)?;
     }
@@ -72,14 +82,22 @@ pub(crate) async fn serve(options: &Options) -> Result<(), String> {
         format!("{error}\nsay where to write it with --kubeconfig FILE; its directory must exist")
     })?;
     announce(&listening, &options.kubeconfig)?;
-    stop.requested().await;
+    tokio::select! {
+        biased;
+        () = stop.requested() => {}
+        () = demo::live(server, None), if options.demo => {}
+    }
     listening.shutdown().await;
     Ok(())
 }
 
 fn start(options: &Options) -> Result<ApiServer, String> {
-    let mut builder =
-        ApiServer::builder().pods_run(options.pods_run).first_version(first_version());
+    let builder = if options.demo {
+        demo::builder(None)
+    } else {
+        ApiServer::builder().pods_run(options.pods_run)
+    };
+    let mut builder = builder.first_version(first_version());
     match &options.token {
         Some(token) if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
             return Err("--token must be visible ASCII characters, at least one, because it is \

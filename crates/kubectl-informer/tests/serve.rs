@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -22,16 +22,31 @@ fn refused(directory: &Path, arguments: &[&str]) -> String {
     problem
 }
 
-/// The status line and the rest of the response to a request over plain HTTP.
-fn get(serving: &Serving, path: &str, headers: &str) -> String {
+/// Sends a request over plain HTTP.
+fn ask(serving: &Serving, path: &str, headers: &str) -> TcpStream {
     let (_, rest) = serving.line.split_once("http://").unwrap();
     let (address, _) = rest.split_once(',').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n{headers}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
+/// The status line and the rest of the response.
+fn get(serving: &Serving, path: &str, headers: &str) -> String {
     let mut response = String::new();
-    stream.read_to_string(&mut response).unwrap();
+    ask(serving, path, headers).read_to_string(&mut response).unwrap();
     response
+}
+
+/// The first line of a watch over plain HTTP, once it comes; empty if the watch ends before.
+fn first_line(serving: &Serving, path: &str) -> String {
+    let mut reader = BufReader::new(ask(serving, path, ""));
+    let mut line = String::new();
+    while reader.read_line(&mut line).unwrap() > 0 && !line.starts_with('{') {
+        line.clear();
+    }
+    line
 }
 
 #[test]
@@ -89,6 +104,24 @@ items:
         let list = get(&serving, &format!("/api/v1/{path}"), "");
         assert!(list.contains(&format!(r#""name":"{name}""#)), "{list}");
     }
+}
+
+#[test]
+fn a_demo_is_full_of_life() {
+    let data = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine}\n";
+    let file = directory("demo-data").join("data.yaml");
+    fs::write(&file, data).unwrap();
+    let demo = Serving::start("demo", &["--plain", "--demo", "--data", file.to_str().unwrap()]);
+    let pods = get(&demo, "/api/v1/pods", "");
+    assert_eq!(pods.matches(r#""phase":"Running""#).count(), 8, "{pods}");
+    assert!(get(&demo, "/apis/apps/v1/deployments", "").contains(r#""name":"web""#));
+    assert!(get(&demo, "/apis/demo.example.com/v1/databases", "").contains(r#""name":"orders""#));
+    assert!(get(&demo, "/api/v1/configmaps", "").contains(r#""name":"mine""#));
+    // Something happens: a change of something that is there already, or something new.
+    let (_, rest) = pods.split_once(r#""resourceVersion":""#).unwrap();
+    let (version, _) = rest.split_once('"').unwrap();
+    let query = format!("watch=1&resourceVersion={version}&timeoutSeconds=30");
+    assert_ne!(first_line(&demo, &format!("/api/v1/pods?{query}")), "");
 }
 
 #[test]
