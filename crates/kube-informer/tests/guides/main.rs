@@ -1,0 +1,77 @@
+//! The code in `docs/coming-from-client-go.md` and `docs/coming-from-kube-runtime.md` is code of the tests here,
+//! line by line, and does what the guides say.
+
+// As narrow as in the guides, where two of them are side by side.
+#[rustfmt::skip]
+mod client_go;
+#[rustfmt::skip]
+mod kube_runtime;
+
+use embedded_apiserver::ApiServer;
+use serde_json::{Value, json};
+
+/// A server with three pods, of which two have a label, on two nodes.
+fn server() -> ApiServer {
+    let server = ApiServer::start();
+    for (name, app, node) in [("web-0", "web", "a"), ("web-1", "web", "b"), ("db-0", "db", "b")] {
+        server.create(pod("default", name, app, node)).unwrap();
+    }
+    server
+}
+
+fn pod(namespace: &str, name: &str, app: &str, node: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"namespace": namespace, "name": name, "labels": {"app": app}},
+        "spec": {"nodeName": node, "containers": [{"name": "main", "image": "nginx:1.29"}]},
+        "status": {"phase": "Running"},
+    })
+}
+
+/// Lines without the space around them, and without empty ones.
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
+}
+
+/// The blocks of Rust in a guide.
+fn blocks(guide: &str) -> Vec<Vec<&str>> {
+    let mut blocks = Vec::new();
+    let mut rest = guide.lines();
+    while let Some(line) = rest.next() {
+        if line == "```rust" {
+            let block: Vec<&str> = rest.by_ref().take_while(|line| *line != "```").collect();
+            blocks.push(block.into_iter().map(str::trim).filter(|line| !line.is_empty()).collect());
+        }
+    }
+    blocks
+}
+
+fn missing<'a>(guide: &'a str, source: &str) -> Vec<Vec<&'a str>> {
+    let source = lines(source);
+    let mut blocks = blocks(guide);
+    blocks.retain(|block| !source.windows(block.len()).any(|window| window == &**block));
+    blocks
+}
+
+#[test]
+fn the_code_of_the_guides_is_here() {
+    for (guide, source) in [
+        (include_str!("../../../../docs/coming-from-client-go.md"), include_str!("client_go.rs")),
+        (
+            include_str!("../../../../docs/coming-from-kube-runtime.md"),
+            include_str!("kube_runtime.rs"),
+        ),
+    ] {
+        assert!(blocks(guide).len() > 10);
+        let missing: Vec<String> =
+            missing(guide, source).iter().map(|block| block.join("\n")).collect();
+        assert_eq!(missing, [""; 0], "the guide has code that is not in the file beside this one");
+    }
+}
+
+#[test]
+fn code_that_is_not_here_is_found() {
+    let guide = "```rust\nlet a = 1;\n\nlet b = 2;\n```\ntext\n```rust\nlet c = 3;\n```\n```go\nd := 4\n```\n";
+    let source = "fn f() {\n    let a = 1;\n    let b = 2;\n    let c = 4;\n}\n";
+    assert_eq!(missing(guide, source), [["let c = 3;"]]);
+}
