@@ -1,6 +1,6 @@
 //! Modules use each other in one direction, the one that the code maps say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::finding::Finding;
 use crate::map::{DOCUMENT, Map, maps};
@@ -9,6 +9,7 @@ use crate::tree::Tree;
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let (maps, mut findings) = maps(tree);
+    let tests = test_files(tree);
     for (path, _) in tree.files() {
         let Some(sources) = path.strip_suffix("/lib.rs").or(path.strip_suffix("/main.rs")) else {
             continue;
@@ -26,7 +27,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             Some(root) => {
                 findings.extend(root.complete(map));
                 findings.extend(root.order(map));
-                findings.extend(root.uses(tree, map));
+                findings.extend(root.uses(tree, &tests, map));
             }
             None => findings.push(Finding::new(
                 DOCUMENT,
@@ -131,8 +132,7 @@ impl<'a> Root<'a> {
         findings
     }
 
-    fn uses(&self, tree: &Tree, map: &Map) -> Vec<Finding> {
-        let tests = test_files(tree);
+    fn uses(&self, tree: &Tree, tests: &BTreeSet<String>, map: &Map) -> Vec<Finding> {
         let (mut findings, mut needed) = (Vec::new(), Vec::new());
         for (file, text) in tree.with_end(".rs") {
             let Some(inside) = file.strip_prefix(&format!("{}/", map.sources)) else { continue };

@@ -63,7 +63,7 @@ fn blank(c: char) -> char {
 /// The files of a crate that are compiled for tests only, by what declares them.
 pub(crate) fn test_files(tree: &Tree) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for (path, text) in tree.with_end(".rs") {
+    for (path, text) in tree.with_end(".rs").filter(|(_, text)| text.contains(TEST)) {
         let source = Source::of(text);
         let mut rest = &*source.code;
         while let Some(start) = rest.find(TEST) {
