@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{serve, watch};
+use crate::{get, serve, watch};
 
 /// Watches Kubernetes the way a controller does: through an informer.
 ///
@@ -20,5 +20,6 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Watch(Box<watch::Options>),
+    Get(Box<get::Options>),
     Serve(serve::Options),
 }

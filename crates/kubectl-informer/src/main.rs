@@ -1,6 +1,7 @@
 //! `kubectl informer`: Kubernetes as an informer sees it, and an API server to try it on.
 
 mod color;
+mod duration;
 mod outcome;
 mod signals;
 
@@ -8,6 +9,7 @@ mod signals;
 mod cells;
 #[allow(dead_code)]
 mod syntax;
+mod table;
 
 #[allow(dead_code)]
 mod path;
@@ -34,7 +36,11 @@ mod screen;
 mod format;
 mod status;
 
+mod caches;
+
 mod watch;
+
+mod get;
 
 mod serve;
 
@@ -52,6 +58,7 @@ use outcome::{FAILED, Outcome};
 async fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Watch(options) => watch::watch(*options).await,
+        Command::Get(options) => get::get(*options).await,
         Command::Serve(options) => serve::serve(&options).await.map(|()| Outcome::Met),
     };
     match outcome {

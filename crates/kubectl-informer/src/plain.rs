@@ -117,6 +117,21 @@ fn within(asked: &Asked<'_>) -> String {
     if asked.of.namespaced { within_namespaces(asked.namespaces) } else { String::new() }
 }
 
+/// A size for people: `980 B`, `1.2 kB`, `35 MB`.
+pub(crate) fn bytes(number: u64) -> String {
+    let mut value = number as f64;
+    for (place, unit) in ["B", "kB", "MB", "GB", "TB"].iter().enumerate() {
+        let last = place == 4;
+        // What would be rounded up to four digits is one of the next unit.
+        if value < 999.5 || last {
+            let digits = usize::from(place > 0 && value < 9.95);
+            return format!("{value:.digits$} {unit}");
+        }
+        value /= 1000.0;
+    }
+    String::new()
+}
+
 /// ` in namespace web`, to follow what is there.
 pub(crate) fn within_namespaces(namespaces: &[String]) -> String {
     match namespaces {

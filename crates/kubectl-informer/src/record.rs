@@ -115,12 +115,13 @@ impl Record {
     }
 }
 
-fn parsed(json: &str) -> Result<Value, String> {
+/// An object, parsed.
+pub(crate) fn parsed(json: &str) -> Result<Value, String> {
     serde_json::from_str(json).map_err(|error| format!("an object cannot be read: {error}"))
 }
 
 /// The items of lists do not say what they are; what users see should.
-fn complete(object: &Object<Untyped>, of: &Type) -> Result<String, String> {
+pub(crate) fn complete(object: &Object<Untyped>, of: &Type) -> Result<String, String> {
     let unreadable =
         |error: &dyn std::fmt::Display| format!("{} {}: {error}", of.kind, object.key());
     let bytes = object.to_json().map_err(|error| unreadable(&error))?;

@@ -27,6 +27,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Whether a selector was given.
+    pub(crate) fn selects(&self) -> bool {
+        self.selector.is_some() || self.field_selector.is_some()
+    }
+
     /// The namespaces to look into; none are all.
     pub(crate) fn namespaces(&self, cluster: &Cluster) -> Result<Vec<String>, String> {
         if self.all_namespaces {

@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use crate::cells::one_line;
 use crate::color::{Style, paint};
+use crate::outcome::Outcome;
 
 /// A line of text in pieces, each in its own style.
 pub(crate) type Pieces = Vec<(String, Option<Style>)>;
@@ -117,6 +118,16 @@ fn fit(pieces: &Pieces, width: usize, colour: bool) -> String {
         text.push_str(&style.map_or_else(|| shown.clone(), |style| paint(&shown, style, colour)));
     }
     text
+}
+
+/// How a command ends that has written all it has to say: whoever does not want to read it is no error.
+pub(crate) fn written(result: io::Result<()>) -> Result<Outcome, String> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to standard output: {error}"))
+        }
+        _ => Ok(Outcome::Met),
+    }
 }
 
 #[cfg(test)]

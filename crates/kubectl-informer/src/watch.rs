@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use regex_lite::Regex;
 
+use crate::duration::duration;
 use crate::format::Output;
 use crate::outcome::Outcome;
 use crate::path::Path;
@@ -106,47 +107,4 @@ pub(crate) async fn watch(options: Options) -> Result<Outcome, String> {
 
 fn output(text: &str) -> Result<Output, String> {
     text.parse()
-}
-
-/// `5s`, `1m30s`, `500ms`, `2h`, as Go and kubectl have it.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "a time such as 500ms, 30s, 5m or 1h30m is".to_owned();
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    while !rest.is_empty() {
-        let digits = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
-        let (number, after) = rest.split_at(digits.ok_or_else(wrong)?);
-        let number: f64 = number.parse().map_err(|_| wrong())?;
-        let end = after.find(|letter: char| letter.is_ascii_digit()).unwrap_or(after.len());
-        let (unit, after) = after.split_at(end);
-        let unit = match unit {
-            "ms" => 0.001,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return Err(wrong()),
-        };
-        let part = Duration::try_from_secs_f64(number * unit).map_err(|_| wrong())?;
-        total = total.checked_add(part).ok_or_else(wrong)?;
-        rest = after;
-    }
-    if total.is_zero() { Err(wrong()) } else { Ok(total) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_as_go_writes_them() {
-        for (text, millis) in
-            [("5s", 5000), ("500ms", 500), ("1m30s", 90_000), ("1.5h", 5_400_000), ("0.5s", 500)]
-        {
-            assert_eq!(duration(text).unwrap(), Duration::from_millis(millis), "{text}");
-        }
-        for text in ["", "5", "s", "-5s", "5 s", "5d", "0s", "1e3s", "9999999999999999999999h", "."]
-        {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
 }

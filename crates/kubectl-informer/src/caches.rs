@@ -1,0 +1,172 @@
+//! Informers of the types that were chosen, and waiting until they have everything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_informer::{
+    ErrorReport, NotSynced, NotSyncedReason, SharedInformer, SharedInformerFactory, Untyped,
+};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use crate::chosen::Chosen;
+use crate::connect::Cluster;
+use crate::discovery::Type;
+use crate::plain::{self, Asked};
+use crate::scope;
+use crate::screen::Screen;
+use crate::signals::Stop;
+use crate::status::{self, Context, Informed, counted};
+
+/// What is there within a moment needs no progress.
+const MOMENT: Duration = Duration::from_millis(300);
+
+/// How often progress is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// One type and its informer.
+pub(crate) struct Cache {
+    pub(crate) of: Arc<Type>,
+    pub(crate) informer: SharedInformer<Untyped>,
+}
+
+/// Informers that are not started yet, or run until this goes.
+pub(crate) struct Caches {
+    pub(crate) all: Vec<Cache>,
+    pub(crate) namespaces: Vec<String>,
+    pub(crate) errors: mpsc::UnboundedReceiver<(usize, ErrorReport)>,
+    factory: SharedInformerFactory,
+    started: Instant,
+}
+
+impl Caches {
+    pub(crate) fn new<'a>(
+        chosen: impl Iterator<Item = &'a Chosen>,
+        cluster: &Cluster,
+        scope: &scope::Options,
+    ) -> Result<Self, String> {
+        let namespaces = scope.namespaces(cluster)?;
+        let factory = SharedInformerFactory::new(cluster.client.clone());
+        let (tell, errors) = mpsc::unbounded_channel();
+        let build = |(place, each): (usize, &Chosen)| {
+            let tell = tell.clone();
+            let informer = each
+                .informer(&factory, scope, &namespaces)
+                .on_error(move |report| drop(tell.send((place, report.clone()))))
+                .build()
+                .cast::<Untyped>();
+            Cache { of: each.of.clone(), informer }
+        };
+        let all = chosen.enumerate().map(build).collect();
+        Ok(Self { all, namespaces, errors, factory, started: Instant::now() })
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.started = Instant::now();
+        self.factory.start();
+    }
+
+    /// How long ago they were started.
+    pub(crate) fn age(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Waits until everything is there; false if somebody did not want to wait any longer. The error
+    /// is for the user.
+    pub(crate) async fn synced(
+        &mut self,
+        cluster: &Cluster,
+        limit: Duration,
+        screen: &mut Screen,
+        stop: &mut Stop,
+    ) -> Result<bool, String> {
+        let mut synced = self.factory.wait_for_sync().timeout(limit).into_future();
+        let mut looks = interval_at(Instant::now() + MOMENT, LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.requested() => return Ok(false),
+                Some((place, report)) = self.errors.recv() => {
+                    if let Some(refusal) = self.refusal(place, &report, cluster) {
+                        return Err(refusal);
+                    }
+                }
+                result = &mut synced => {
+                    let result = result.map(|()| true);
+                    return result.map_err(|error| self.incomplete(&error, cluster));
+                }
+                _ = looks.tick() => self.show_progress(cluster, screen),
+            }
+        }
+    }
+
+    /// What waiting would not mend, in plain words.
+    pub(crate) fn refusal(
+        &self,
+        place: usize,
+        report: &ErrorReport,
+        cluster: &Cluster,
+    ) -> Option<String> {
+        let (cache, error) = (&self.all[place], &report.error);
+        // What the server calls wrong stays wrong: a selector, permissions, a type.
+        let code = error.status().map_or(0, |status| status.code);
+        let refused = matches!(code, 400..500) && !matches!(code, 408 | 409 | 410 | 429);
+        let asked = Asked {
+            of: &cache.of,
+            namespaces: &self.namespaces,
+            place: &cluster.place,
+            during: Some(&report.during),
+        };
+        (refused && !cache.informer.has_synced()).then(|| plain::message(error, &asked))
+    }
+
+    fn show_progress(&self, cluster: &Cluster, screen: &mut Screen) {
+        let informed = |cache: &Cache| cache.informer.status();
+        let informers: Vec<_> = self
+            .all
+            .iter()
+            .map(|cache| Informed { of: &cache.of, status: informed(cache) })
+            .collect();
+        let context = Context {
+            place: &cluster.place,
+            namespaces: &self.namespaces,
+            reconnects: 0,
+            last: None,
+            started: self.started,
+        };
+        screen.status(status::line(&informers, &context));
+    }
+
+    fn incomplete(&self, error: &NotSynced, cluster: &Cluster) -> String {
+        let after = match error.reason {
+            NotSyncedReason::TimedOut(limit) => format!("after {limit:?}"),
+            reason => format!("({reason})"),
+        };
+        let mut text = String::new();
+        for cache in self.all.iter().filter(|cache| !cache.informer.has_synced()) {
+            let status = cache.informer.status();
+            let name = cache.of.name();
+            let so_far = counted(status.received, "object");
+            let asked = Asked {
+                of: &cache.of,
+                namespaces: &self.namespaces,
+                place: &cluster.place,
+                during: None,
+            };
+            let why = match &status.last_error {
+                Some(error) => plain::problem(error, &asked),
+                None => format!("{} has not sent all of them", cluster.place.address),
+            };
+            text.push_str(&format!("{name} are not complete {after}, {so_far} so far: {why}\n"));
+        }
+        text.push_str("more time may help: --timeout 5m");
+        text
+    }
+}
+
+impl Drop for Caches {
+    fn drop(&mut self) {
+        self.factory.stop();
+    }
+}

@@ -1,0 +1,121 @@
+//! A table as kubectl lays it out.
+
+use std::io::{self, Write};
+
+use embedded_apiserver::Columns;
+use jiff::Timestamp;
+use kube_informer::{Object, Untyped};
+use serde_json::Value;
+
+use crate::cells::{one_line, width};
+
+/// Between the columns.
+const GAP: usize = 3;
+
+/// A column is at least this wide, with the gap.
+const WIDTH_MIN: usize = 6;
+
+/// Rows that are as wide as they have to be.
+pub(crate) struct Table {
+    titles: Vec<String>,
+    /// Which of an object's cells are shown.
+    shown: Vec<usize>,
+    namespaces: bool,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(columns: &Columns, wide: bool, namespaces: bool) -> Self {
+        let shown: Vec<_> =
+            columns.definitions().enumerate().filter(|(_, column)| wide || !column.wide).collect();
+        let namespace = namespaces.then(|| "NAMESPACE".to_owned());
+        let titles = shown.iter().map(|(_, column)| column.name.to_uppercase());
+        Self {
+            titles: namespace.into_iter().chain(titles).collect(),
+            shown: shown.iter().map(|(place, _)| *place).collect(),
+            namespaces,
+            rows: Vec::new(),
+        }
+    }
+
+    /// A table of plain rows.
+    pub(crate) fn plain(titles: &[&str]) -> Self {
+        let titles = titles.iter().map(ToString::to_string).collect();
+        Self { titles, shown: Vec::new(), namespaces: false, rows: Vec::new() }
+    }
+
+    /// Adds a row as it is.
+    pub(crate) fn push(&mut self, cells: &[String]) {
+        self.rows.push(cells.iter().map(|cell| one_line(cell)).collect());
+    }
+
+    /// Adds an object; before its name its kind, where there are several.
+    pub(crate) fn row(
+        &mut self,
+        columns: &Columns,
+        object: &Object<Untyped>,
+        kind: Option<&str>,
+        value: &Value,
+        now: Timestamp,
+    ) {
+        let mut cells = columns.cells(value, now);
+        if let (Some(kind), Some(name)) = (kind, cells.first_mut()) {
+            *name = format!("{kind}/{name}");
+        }
+        let namespace = self.namespaces.then(|| object.namespace().unwrap_or_default().to_owned());
+        let shown = self.shown.iter();
+        let cells =
+            shown.map(|&place| cells.get_mut(place).map(std::mem::take).unwrap_or_default());
+        let row = namespace.into_iter().chain(cells).map(|cell| one_line(&cell)).collect();
+        self.rows.push(row);
+    }
+
+    pub(crate) fn write(&self, out: &mut impl Write, headers: bool) -> io::Result<()> {
+        let titles = headers.then_some(&self.titles);
+        let mut widths = vec![WIDTH_MIN; self.titles.len()];
+        for row in titles.into_iter().chain(&self.rows) {
+            for (room, cell) in widths.iter_mut().zip(row) {
+                *room = (*room).max(width(cell) + GAP);
+            }
+        }
+        for row in titles.into_iter().chain(&self.rows) {
+            let mut line = String::new();
+            for (place, (room, cell)) in widths.iter().zip(row).enumerate() {
+                line.push_str(cell);
+                if place + 1 < row.len() {
+                    let room = room.saturating_sub(width(cell));
+                    line.extend(std::iter::repeat_n(' ', room));
+                }
+            }
+            line.push('\n');
+            out.write_all(line.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(table: &Table, headers: bool) -> String {
+        let mut out = Vec::new();
+        table.write(&mut out, headers).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_kubectl_makes_them() {
+        let mut table = Table::plain(&["NAME", "A", "AGE"]);
+        table.push(&["grün".into(), "x".into(), "5m".into()]);
+        table.push(&["longer-name".into(), String::new(), "1\x1b[2J".into()]);
+        assert_eq!(
+            text(&table, true),
+            "NAME          A     AGE\n\
+             grün          x     5m\n\
+             longer-name         1\\u{1b}[2J\n"
+        );
+        assert_eq!(text(&table, false).lines().count(), 2);
+        assert_eq!(text(&Table::plain(&["NAME"]), true), "NAME\n");
+    }
+}

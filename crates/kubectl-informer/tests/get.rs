@@ -1,0 +1,290 @@
+//! `get` as a process: what it prints is what kubectl prints.
+#![cfg(unix)]
+
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod support;
+#[allow(dead_code, reason = "not every test needs all of it")]
+#[path = "support/tool.rs"]
+mod tool;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Command;
+
+use embedded_apiserver::{Denial, Fault, Verb};
+use serde_json::Value;
+
+use support::Serving;
+use tool::{Cluster, ran, with_nobody_to_read};
+
+const SHOP: &str = r#"
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-1, namespace: shop, labels: {app: web}, annotations: {text: "one\ntwo\n"}}
+spec: {nodeName: worker-1, containers: [{name: c, image: nginx}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: db, namespace: shop, labels: {app: db}}
+spec: {nodeName: worker-2, containers: [{name: c, image: postgres}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-1}
+spec: {nodeName: worker-1, containers: [{name: c, image: nginx}, {name: d, image: proxy}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: nginx}]}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: cups.example.com}
+spec:
+  group: example.com
+  names: {kind: Cup, plural: cups, singular: cup, shortNames: [cu]}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+    additionalPrinterColumns:
+    - {name: Size, type: string, jsonPath: .spec.size}
+---
+apiVersion: example.com/v1
+kind: Cup
+metadata: {name: blue}
+spec: {size: large}
+"#;
+
+/// The same, but for the ages of things, which go on.
+fn without_ages(text: &str) -> String {
+    let cut = |line: &str| {
+        let words = line.split(' ').map(|word| {
+            let age = word.strip_suffix('s').is_some_and(|n| n.parse::<u32>().is_ok());
+            if age { "AGO" } else { word }
+        });
+        words.collect::<Vec<_>>().join(" ").trim_end().to_owned()
+    };
+    text.lines().map(cut).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn it_prints_what_kubectl_prints() {
+    if Command::new("kubectl").arg("help").output().is_err() {
+        println!("not run, because there is no kubectl on the PATH");
+        return;
+    }
+    let cluster = Cluster::new("get-kubectl", SHOP);
+    for arguments in [
+        "pods",
+        "po -n shop",
+        "pods -A",
+        "pods -A --no-headers",
+        "pods -n shop -o wide",
+        "pods,deploy -A",
+        "deploy,pods",
+        "pods -n shop web-1",
+        "pods -n shop web-1 db",
+        "pods -n shop web-1 nope other",
+        "pod/web-1 deploy/web",
+        "pods -n shop -l app=web",
+        "pods -A --field-selector spec.nodeName=worker-1",
+        "cups",
+        "cu blue -o yaml",
+        "cups.v1.example.com -o json",
+        "secrets",
+        "secrets -A",
+        "secrets,configmaps",
+        "secrets -o json",
+        "secrets -o yaml",
+        "secrets -o name",
+        "namespaces",
+        "ns nope",
+        "pods -A -o name",
+        "pods,deploy -o name",
+        "pods -n shop web-1 -o json",
+        "pods -n shop web-1 -o yaml",
+        "pods -n shop nope -o json",
+        "pods -n shop nope other -o json",
+        "pods -A -o json",
+        "pods,deploy -A -o yaml",
+        "pods -n nowhere",
+    ] {
+        let words: Vec<_> = ["get"].into_iter().chain(arguments.split(' ')).collect();
+        let ours = cluster.run(&words);
+        let mut kubectl = Command::new("kubectl");
+        kubectl.args(&words).env("KUBECONFIG", cluster.directory.join("kubeconfig"));
+        let theirs = ran(kubectl.env("HOME", &cluster.directory).output().unwrap());
+        assert_eq!(without_ages(&ours.out), without_ages(&theirs.out), "{arguments}");
+        assert_eq!(ours.err, theirs.err, "{arguments}");
+        assert_eq!(ours.code, theirs.code, "{arguments}");
+    }
+}
+
+#[test]
+fn a_name_may_be_in_several_namespaces() {
+    let cluster = Cluster::new("get-names", SHOP);
+    let names = |arguments: &[&str]| {
+        let text = cluster.prints(arguments);
+        let words = text.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>());
+        words.map(|words| words.join("/")).collect::<Vec<_>>()
+    };
+    let found = names(&["get", "pods", "web-1", "-A", "--no-headers"]);
+    assert_eq!(found, ["default/web-1", "shop/web-1"]);
+    let found = names(&["get", "pods", "db", "web-1", "-n", "shop,default", "--no-headers"]);
+    assert_eq!(found, ["shop/db", "default/web-1", "shop/web-1"]);
+}
+
+#[test]
+fn an_index_is_asked_by_field() {
+    let cluster = Cluster::new("get-by", SHOP);
+    let by = |what: &str, output: &str| {
+        cluster.prints(&["get", "pods", "-A", "--by", what, "-o", output])
+    };
+    assert_eq!(by("spec.nodeName=worker-2", "name"), "pod/db\n");
+    assert_eq!(by("spec.containers[*].image=nginx", "name"), "pod/web-1\npod/web-1\n");
+    assert_eq!(by("metadata.labels.app=db", "name"), "pod/db\n");
+    assert_eq!(by("spec.nodeName=worker-9", "name"), "");
+    assert_eq!(
+        by(".spec.nodeName", "text"),
+        "SPEC.NODENAME   PODS\nworker-1        2\nworker-2        1\n"
+    );
+    let counts: Value = serde_json::from_str(&by("spec.nodeName", "json")).unwrap();
+    assert_eq!(counts["pods"]["worker-1"], 2);
+
+    let problem = cluster.fails(&["get", "pods", "--by", "spec["]);
+    assert!(problem.contains("--by") && problem.contains("bracket"), "{problem}");
+    let problem = cluster.fails(&["get", "pods", "--by", "spec.nodeName", "-o", "yaml"]);
+    assert!(problem.contains("--by FIELD=VALUE"), "{problem}");
+    let problem = cluster.fails(&["get", "pods", "web-1", "--by", "spec.nodeName=a"]);
+    assert!(problem.contains("names and selectors"), "{problem}");
+}
+
+#[test]
+fn what_the_cache_took_is_told_if_asked() {
+    let cluster = Cluster::new("get-stats", SHOP);
+    let ran = cluster.run(&["get", "pods", "-A", "--stats", "-o", "name"]);
+    assert_eq!((ran.code, ran.out.lines().count()), (Some(0), 3));
+    assert!(ran.err.starts_with("pods: 3 objects, "), "{}", ran.err);
+    assert!(ran.err.contains(" in the cache, version ") && ran.err.contains("synced in "));
+    assert_eq!(ran.err.lines().count(), 1);
+}
+
+#[test]
+fn what_is_refused_is_an_error_at_once() {
+    let cluster = Cluster::new("get-refused", SHOP);
+    cluster.server.access().deny(Denial::verbs([Verb::List, Verb::Watch]).resource("pods"));
+    let problem = cluster.fails(&["get", "pods", "-n", "shop"]);
+    assert!(problem.contains("pods in namespace shop"), "{problem}");
+    assert!(problem.contains("kubectl create role "), "{problem}");
+
+    let problem = cluster.fails(&["get", "deploy", "-l", "=="]);
+    assert!(problem.contains("400"), "{problem}");
+    let problem = cluster.fails(&["get", "deploy", "--field-selector", "spec.nonsense=1"]);
+    assert!(problem.contains("spec.nonsense"), "{problem}");
+
+    let problem = cluster.fails(&["get", "depoyment"]);
+    assert!(problem.contains("did you mean \"deployment\"?"), "{problem}");
+    for words in [&["get", "pods/web-1", "other"][..], &["get", "pods", "pods/web-1"]] {
+        assert!(cluster.fails(words).contains("TYPE/NAME for each"));
+    }
+    let problem = cluster.fails(&["get", "pods", "web-1", "-l", "app=web"]);
+    assert!(problem.contains("names and selectors"), "{problem}");
+    assert!(cluster.fails(&["get"]).contains("TYPE"));
+    assert!(cluster.fails(&["get", "pods", "-o", "nonsense"]).contains("yaml"));
+}
+
+#[test]
+fn who_is_not_let_in_is_told_so() {
+    let cluster = Cluster::new("get-unknown", SHOP);
+    let token = cluster.server.token().to_owned();
+    cluster.server.access().revoke_token(&token);
+    let problem = cluster.fails(&["get", "pods"]);
+    assert!(problem.contains("401") && !problem.contains(&token), "{problem}");
+}
+
+#[test]
+fn it_gives_up_with_the_reason() {
+    let cluster = Cluster::new("get-timeout", SHOP);
+    let faults = cluster.server.faults();
+    for verb in [Verb::List, Verb::Watch] {
+        faults.on(verb).resource("pods").always().inject(Fault::status(500));
+    }
+    let problem = cluster.fails(&["get", "pods", "--timeout", "50ms"]);
+    assert!(problem.contains("pods are not complete after 50ms"), "{problem}");
+    assert!(problem.contains("500") && problem.contains("--timeout 5m"), "{problem}");
+}
+
+#[test]
+fn an_error_that_goes_away_is_waited_for() {
+    let cluster = Cluster::new("get-again", SHOP);
+    cluster.server.faults().on(Verb::Watch).resource("pods").nth(1).inject(Fault::status(500));
+    assert_eq!(cluster.prints(&["get", "pods", "-o", "name"]), "pod/web-1\n");
+}
+
+#[test]
+fn nobody_to_read_it_is_no_error() {
+    let cluster = Cluster::new("get-pipe", SHOP);
+    for output in ["text", "json", "yaml", "name"] {
+        let ran = with_nobody_to_read(&mut cluster.command(&["get", "pods", "-A", "-o", output]));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{output}");
+    }
+}
+
+#[test]
+fn without_a_kubeconfig_there_is_an_embedded_cluster() {
+    let directory = support::directory("get-embedded");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-informer"));
+    command.args(["get", "pods", "-o", "json"]).env("HOME", &directory);
+    command.env_remove("KUBECONFIG").env_remove("KUBERNETES_SERVICE_HOST");
+    let implied = ran(command.output().unwrap());
+    assert_eq!(implied.code, Some(0));
+    assert!(implied.err.contains("no kubeconfig"), "{}", implied.err);
+    let list: Value = serde_json::from_str(&implied.out).unwrap();
+    assert!(!list["items"].as_array().unwrap().is_empty());
+
+    let asked = ran(command.arg("--embedded").output().unwrap());
+    assert_eq!((asked.code, asked.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn twenty_thousand_objects_are_all_there() {
+    let directory = support::directory("get-many-data");
+    let item = |n: u32| {
+        format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"map-{n:05}"}}}}"#)
+    };
+    let items: Vec<_> = (0..20_000).map(item).collect();
+    let list =
+        format!(r#"{{"apiVersion":"v1","kind":"ConfigMapList","items":[{}]}}"#, items.join(","));
+    let file = directory.join("data.json");
+    fs::write(&file, list).unwrap();
+    let serving = Serving::start("get-many", &["--data", file.to_str().unwrap()]);
+    let get = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-informer"));
+        command.args(["get", "configmaps"]).args(arguments);
+        command.arg("--kubeconfig").arg(serving.kubeconfig());
+        command
+    };
+    let all = ran(get(&["-o", "name"]).output().unwrap());
+    assert_eq!((all.code, all.err.as_str()), (Some(0), ""));
+    assert_eq!(all.out.lines().count(), 20_000);
+    assert!(all.out.starts_with("configmap/map-00000\n"));
+    assert!(all.out.ends_with("configmap/map-19999\n"));
+
+    // The first line can be had without the rest.
+    let mut child = get(&[]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, "NAME        DATA   AGE\n");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

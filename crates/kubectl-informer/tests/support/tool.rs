@@ -1,0 +1,83 @@
+//! An API server in the test, and the tool as a process that talks to it.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use embedded_apiserver::{ApiServer, Builder, Listening};
+use tokio::runtime::Runtime;
+
+/// A server that the test can change and ask, on a socket.
+pub(crate) struct Cluster {
+    pub(crate) server: ApiServer,
+    pub(crate) directory: PathBuf,
+    _listening: Listening,
+    _runtime: Runtime,
+}
+
+/// How the tool has ended, and what it said.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Cluster {
+    /// One with this in it; `name` is for its directory.
+    pub(crate) fn new(name: &str, yaml: &str) -> Self {
+        Self::of(name, ApiServer::builder(), yaml)
+    }
+
+    pub(crate) fn of(name: &str, builder: Builder, yaml: &str) -> Self {
+        let directory = super::support::directory(name);
+        let runtime = Runtime::new().unwrap();
+        let inside = runtime.enter();
+        let server = builder.build();
+        server.load_yaml(yaml).unwrap();
+        let listening = runtime.block_on(server.listener().bind("127.0.0.1:0")).unwrap();
+        listening.write_kubeconfig(directory.join("kubeconfig")).unwrap();
+        drop(inside);
+        Self { server, directory, _listening: listening, _runtime: runtime }
+    }
+
+    /// The tool, in a place where nothing but the kubeconfig is.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-informer"));
+        command.args(arguments).current_dir(&self.directory);
+        command.env("KUBECONFIG", self.directory.join("kubeconfig"));
+        command.env("HOME", &self.directory).env_remove("KUBERNETES_SERVICE_HOST");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        ran(self.command(arguments).output().unwrap())
+    }
+
+    /// What it prints when all is well and nothing is to be said about it.
+    pub(crate) fn prints(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{arguments:?}: {}", ran.out);
+        ran.out
+    }
+
+    /// What it says when it fails with 2 and prints nothing.
+    pub(crate) fn fails(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.starts_with("error: "), "{}", ran.err);
+        ran.err
+    }
+}
+
+pub(crate) fn ran(output: Output) -> Ran {
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    Ran { code: output.status.code(), out, err }
+}
+
+/// Runs it with a pipe that nobody reads.
+pub(crate) fn with_nobody_to_read(command: &mut Command) -> Ran {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    ran(command.stdout(writer).spawn().unwrap().wait_with_output().unwrap())
+}
