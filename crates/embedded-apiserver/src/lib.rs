@@ -143,7 +143,7 @@ mod status;
 pub use access::{Access, Denial, DenialId};
 pub use body::Body;
 pub use direct::LoadError;
-pub use faults::{Fault, FaultId, FaultRule, Faults, FiredFault};
+pub use faults::{Fault, FaultId, FaultRule, FaultTextError, Faults, FiredFault};
 pub use net::{Listener, Listening};
 pub use pods::PodDelays;
 pub use print::{Column, Columns, NoColumns};

@@ -95,5 +95,18 @@ pub const RECORD_MAX: usize = 100_000;
 /// Events about pods that run: some 200 pods' worth. A real server keeps them for an hour.
 pub const POD_EVENTS_MAX: usize = 1_000;
 
+/// Rules of faults that are written as text: more than anybody types.
+pub const FAULT_RULES_MAX: usize = 1_000;
+
+/// The largest annotation of an oversized object that can be asked for in text: as much as a machine
+/// has to spare, and far more than any client should take.
+pub const FAULT_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// The same for objects that nest.
+pub const FAULT_LEVELS_MAX: usize = 1_000_000;
+
+/// Snapshots that are kept by name: each holds all objects of its time.
+pub const SNAPSHOTS_MAX: usize = 16;
+
 /// Tries of one read-modify-write without a resourceVersion before it gives up with a 409.
 pub const WRITE_RETRIES_MAX: usize = 32;

@@ -276,6 +276,7 @@ impl Exposed {
     /// Time passes, unless the connections end first.
     pub(super) async fn wait(&self, time: Duration) -> io::Result<()> {
         tokio::select! {
+            biased;
             () = sleep(time) => Ok(()),
             error = self.silence() => Err(error),
         }
@@ -305,7 +306,7 @@ impl Exposed {
 }
 
 /// Refuses connections for a time.
-fn go_down(server: &ApiServer, time: Duration) {
+pub(super) fn go_down(server: &ApiServer, time: Duration) {
     server.refuse_connections();
     let shared = Arc::downgrade(&server.shared);
     tokio::spawn(async move {

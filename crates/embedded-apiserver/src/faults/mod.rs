@@ -13,8 +13,10 @@ mod fault;
 mod objects;
 mod presets;
 mod rule;
+pub(crate) mod text;
+mod words;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -26,11 +28,13 @@ use exposure::Waiting;
 pub use fault::Fault;
 use rule::Rule;
 pub use rule::{FaultId, FaultRule};
+pub use text::FaultTextError;
 
 use crate::access::User;
 use crate::limits::RECORD_MAX;
 use crate::request::{Target, Verb};
 use crate::server::ApiServer;
+use crate::store::Snapshot;
 
 /// The faults of a server: see [`ApiServer::faults`].
 ///
@@ -126,6 +130,8 @@ pub(crate) struct FaultState {
     newest: AtomicU64,
     rules: Mutex<Vec<Rule>>,
     fired: Mutex<VecDeque<FiredFault>>,
+    /// States to go back to, by the names that they were given in text.
+    snapshots: Mutex<BTreeMap<String, Snapshot>>,
 }
 
 /// Whether a fault that could strike does.

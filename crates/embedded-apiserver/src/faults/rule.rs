@@ -1,5 +1,6 @@
 //! Rules: which fault strikes which request, when, and how often.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::exposure::{Point, Waiting};
@@ -11,11 +12,17 @@ use crate::server::ApiServer;
 
 /// Names a rule, to take it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FaultId(pub(super) u64);
+pub struct FaultId(pub(crate) u64);
+
+impl fmt::Display for FaultId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Where in an answer a fault is to strike, if not where it does by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum After {
+pub(super) enum After {
     Unsaid,
     Events(u64),
     Bytes(u64),
@@ -133,14 +140,14 @@ impl<'a> FaultRule<'a> {
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) id: FaultId,
-    filter: Filter,
-    nth: Option<u64>,
+    pub(super) filter: Filter,
+    pub(super) nth: Option<u64>,
     /// Matching requests so far.
     met: u64,
-    after: After,
+    pub(super) after: After,
     pub(super) remaining: Option<u64>,
     pub(super) probability: Option<f64>,
-    fault: Arc<Fault>,
+    pub(super) fault: Arc<Fault>,
 }
 
 impl Rule {
