@@ -151,9 +151,14 @@ impl Cluster {
             cluster: options.cluster.clone(),
             user: options.user.clone(),
         };
-        let known: Vec<_> = kubeconfig.contexts.iter().map(|named| named.name.clone()).collect();
+        let contexts: Vec<_> = kubeconfig.contexts.iter().map(|each| each.name.clone()).collect();
+        let clusters: Vec<_> = kubeconfig.clusters.iter().map(|each| each.name.clone()).collect();
+        let users: Vec<_> = kubeconfig.auth_infos.iter().map(|each| each.name.clone()).collect();
+        sources.must_have("context", options.context.as_ref(), &contexts)?;
+        sources.must_have("cluster", options.cluster.as_ref(), &clusters)?;
+        sources.must_have("user", options.user.as_ref(), &users)?;
         let config = Config::from_custom_kubeconfig(kubeconfig, &chosen).await;
-        let config = config.map_err(|error| sources.unusable(&error, options, &known))?;
+        let config = config.map_err(|error| sources.unusable(&error, &contexts))?;
         let origin = match context {
             Some(context) if !context.is_empty() => format!("context {context} of {sources}"),
             _ => sources.to_string(),
@@ -229,12 +234,18 @@ impl Sources {
         Ok(merged.unwrap_or_default())
     }
 
-    fn unusable(&self, error: &dyn fmt::Display, options: &Options, known: &[String]) -> String {
+    fn must_have(&self, what: &str, name: Option<&String>, known: &[String]) -> Result<(), String> {
+        let Some(name) = name.filter(|name| !known.contains(name)) else { return Ok(()) };
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Err(format!("{self} has no {what} {name:?}\nits {what}s are: {known}"))
+    }
+
+    fn unusable(&self, error: &dyn fmt::Display, contexts: &[String]) -> String {
         let mut text = format!("the kubeconfig {self} cannot be used: {error}");
-        if known.is_empty() {
+        if contexts.is_empty() {
             text.push_str("\nit has no contexts: `kubectl config set-context` makes one");
-        } else if options.context.is_some() || options.cluster.is_none() {
-            text.push_str(&format!("\nits contexts are: {}", known.join(", ")));
+        } else {
+            text.push_str(&format!("\nits contexts are: {}", contexts.join(", ")));
         }
         text
     }

@@ -90,6 +90,10 @@ pub(crate) fn unreachable(error: &kube_client::Error, place: &Place) -> String {
             "{} does not know these credentials (401)\nlog in again, or look at the user of {}",
             place.address, place.origin
         ),
+        kube_client::Error::Api(status) if status.code == 403 => format!(
+            "{} lets nobody in as whom {} says: {}\nlog in again, or look at its user",
+            place.address, place.origin, status.message
+        ),
         error => {
             // The cause is at the end of the chain; what is before it says only that it failed.
             let cause = sources(error).last().map(ToString::to_string).unwrap_or_default();

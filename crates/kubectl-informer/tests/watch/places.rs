@@ -65,6 +65,12 @@ fn a_context_that_is_not_there_names_those_that_are() {
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("here"), "{run:?}");
     assert!(run.stderr.contains("its contexts are: there"), "{run:?}");
+    for (flag, known) in [("--user", "its users are: me"), ("--cluster", "its clusters are: there")]
+    {
+        let run = ended(tool(&home, &["watch", "pods", flag, "here"], Some(&file)));
+        assert_eq!(run.code, Some(2));
+        assert!(run.stderr.contains(known), "{run:?}");
+    }
     let run = ended(tool(&home, &["watch", "pods", "--context", "here"], None));
     assert!(run.stderr.contains("there is no kubeconfig to find it in"), "{run:?}");
 }
