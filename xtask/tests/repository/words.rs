@@ -48,6 +48,11 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     }
     for (file, text) in tree.with_end(".rs") {
         findings.extend(words_of_code(file, text));
+        // Tests in a file of their own are about the module beside them.
+        if !text.starts_with("//!") && !file.ends_with("/tests.rs") {
+            let message = "begins without a line `//! …` that says what is in it: write one";
+            findings.push(Finding::new(file, 1, message));
+        }
     }
     findings
 }
@@ -122,15 +127,19 @@ mod tests {
     use super::*;
 
     fn findings(file: &str, text: &str) -> Vec<String> {
-        check(&Tree::of([(file, text)])).iter().map(ToString::to_string).collect()
+        // Those with a mark in front are taken as they are.
+        let whole = text.strip_prefix('!').map(str::to_owned);
+        let text = whole.unwrap_or_else(|| format!("//! It. {text}"));
+        check(&Tree::of([(file, &*text)])).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn what_is_fine() {
         for (file, text) in [
-            ("src/a.rs", "// unsafe is a word here\nfn f() { patch_unsafe(\"unsafe\") }"),
+            ("src/a.rs", "unsafe is a word here\nfn f() { patch_unsafe(\"unsafe\") }"),
             ("docs/a.md", "/api/v1/namespaces/home/configmaps and the /rooted path"),
             ("crates/kube-informer/examples/cluster/mod.rs", ""),
+            ("src/a/tests.rs", "!use super::*;"),
             ("src/common_name.rs", ""),
         ] {
             assert_eq!(findings(file, text), [""; 0], "{file}");
@@ -146,7 +155,8 @@ mod tests {
             ("src/common/a.rs", "", "src/common/a.rs: `common` says nothing"),
             ("src/a.rs", "\nmod helpers { }", "src/a.rs:2: `helpers` says nothing"),
             ("src/new/mod.rs", "", "src/new/mod.rs: modules are"),
-            ("src/a.rs", "fn f() {\n    unsafe { g() }\n}", "src/a.rs:2: there is no `unsafe`"),
+            ("src/a.rs", "!fn f() {}", "src/a.rs:1: begins without"),
+            ("src/a.rs", "\nfn f() {\n    unsafe { g() }\n}", "src/a.rs:3: there is no `unsafe`"),
             ("src/a.rs", &unfinished, "src/a.rs:2: "),
             (".ci/run", &unfinished, ".ci/run:2: "),
             ("docs/a.md", &machine, "docs/a.md:1: "),
