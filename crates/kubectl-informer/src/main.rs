@@ -17,6 +17,8 @@ mod path;
 #[allow(dead_code)]
 mod diff;
 #[allow(dead_code)]
+mod template;
+#[allow(dead_code)]
 mod until;
 
 mod demo;
