@@ -37,7 +37,8 @@
 //!   siblings set a scene without HTTP.
 //! - **On a socket**: [`ApiServer::listen`] serves HTTP/1.1 and HTTP/2, by TLS with a CA of its own,
 //!   to kubectl and clients in any language; bearer tokens are asked for.
-//! - **To break things**: [`ApiServer::faults`] injects faults by name; [`ApiServer::restart`],
+//! - **To break things**: [`ApiServer::faults`] injects faults by name, or by text with
+//!   [`Faults::inject_text`]; with [`Builder::control_path`] also over HTTP. [`ApiServer::restart`],
 //!   [`Store::compact`], [`ApiServer::restore`] and [`ApiServer::access`] do to the server what
 //!   happens to servers.
 //! - **As an oracle**: [`ApiServer::requests`] and [`ApiServer::deliveries`] tell what was asked and
@@ -87,7 +88,8 @@ mod net;
 
 mod service;
 
-// Writes without a request.
+// Writes without a request, and faults over HTTP.
+mod control;
 mod direct;
 
 // The verbs, and what they do to objects.

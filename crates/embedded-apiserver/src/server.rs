@@ -61,6 +61,7 @@ pub(crate) struct Options {
     pub(crate) bookmark_interval: Duration,
     pub(crate) watch_lag_max: usize,
     pub(crate) watches_max: usize,
+    pub(crate) control: bool,
     pub(crate) pods_run: bool,
     pub(crate) pod_delays: PodDelays,
     pub(crate) pod_events_max: usize,
@@ -125,6 +126,7 @@ impl Default for Builder {
                 bookmark_interval: limits::BOOKMARK_INTERVAL,
                 watch_lag_max: limits::WATCH_LAG_MAX,
                 watches_max: limits::WATCHES_MAX,
+                control: false,
                 pods_run: false,
                 pod_delays: PodDelays::default(),
                 pod_events_max: limits::POD_EVENTS_MAX,
@@ -224,6 +226,13 @@ impl Builder {
     /// Lets requests on sockets in without a token, as `system:anonymous`.
     pub fn anonymous(mut self, allowed: bool) -> Self {
         self.anonymous = allowed;
+        self
+    }
+
+    /// Lets the administrator inject faults over HTTP, under `/embedded`, with the token: see
+    /// [`Faults::TEXT_FORMS`](crate::Faults::TEXT_FORMS) for what can be sent there.
+    pub fn control_path(mut self, served: bool) -> Self {
+        self.options.control = served;
         self
     }
 

@@ -8,8 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Request, Response, StatusCode, request::Parts};
+use http::{Request, Response, StatusCode, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::access::User;
@@ -21,7 +20,7 @@ use crate::request::{Target, route};
 use crate::rest::{self, Call, failure};
 use crate::server::{ApiServer, Shared};
 use crate::status::Status;
-use crate::{discovery, health, openapi};
+use crate::{control, discovery, health, openapi};
 
 /// How requests reach the server.
 #[derive(Debug, Clone)]
@@ -90,6 +89,10 @@ impl Shared {
             Origin::InProcess(user) => Ok(user.clone()),
             Origin::Socket => self.access.authenticate(&parts.headers),
         };
+        if self.options.control && control::is_for(parts.uri.path()) {
+            let answer = self.controlled(&parts, body, user).await;
+            return Ok(answer.unwrap_or_else(|status| failure(&status)));
+        }
         let mut target = route(&parts.method, &parts.uri, &self.registry.read());
         let id = self.record.request(self.record_of(&parts, user.as_ref().ok(), &target));
         let connections = self.connections.current();
@@ -139,6 +142,23 @@ impl Shared {
         rest::answer(self, &call).await
     }
 
+    /// Answers a request that is not for the API, but about the server.
+    async fn controlled<B>(
+        self: &Arc<Self>,
+        parts: &Parts,
+        body: B,
+        user: Result<User, Status>,
+    ) -> Result<Response<Body>, Status>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let path = parts.uri.path();
+        control::admit(&user?, path)?;
+        let body = read_body(body).await?;
+        control::answer(self, &parts.method, path, &body)
+    }
+
     fn record_of(
         &self,
         parts: &Parts,
@@ -174,7 +194,7 @@ impl Shared {
         match found {
             None => page_not_found(),
             Some(_) if parts.method != http::Method::GET => failure(&Status::method_not_allowed()),
-            Some((content_type, text)) => of_type(StatusCode::OK, content_type, text),
+            Some((content_type, text)) => rest::of_type(StatusCode::OK, content_type, text),
         }
     }
 }
@@ -182,13 +202,7 @@ impl Shared {
 /// What a real server says for a path, or a group, that it has never heard of.
 fn page_not_found() -> Response<Body> {
     let text = "404 page not found\n".to_owned();
-    of_type(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", text)
-}
-
-fn of_type(code: StatusCode, content_type: &'static str, text: String) -> Response<Body> {
-    let mut response = rest::respond(code, Body::whole(text));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
+    rest::of_type(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", text)
 }
 
 async fn read_body<B>(body: B) -> Result<Bytes, Status>

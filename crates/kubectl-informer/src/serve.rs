@@ -18,6 +18,14 @@ use crate::signals::Stop;
 ///
 ///   kubectl-informer serve --listen 127.0.0.1:0 --kubeconfig /tmp/embedded &
 ///   kubectl --kubeconfig /tmp/embedded get namespaces
+///
+/// It can be broken on purpose while it runs, by whoever has its token:
+///
+///   export KUBECONFIG=/tmp/embedded
+///   echo 'watch pods half-open' | kubectl create --raw /embedded/faults -f -
+///   echo 'down=10s' | kubectl create --raw /embedded/faults -f -
+///   kubectl get --raw /embedded/faults
+///   kubectl delete --raw /embedded/faults
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
@@ -46,6 +54,19 @@ pub(crate) struct Options {
     /// cluster reacts to.
     #[arg(long)]
     demo: bool,
+
+    /// Something to go wrong on purpose: which requests, when, how often,
+    /// and what. May be given several times; more can be added while it
+    /// runs (see above).
+    ///
+    ///   --fault 'watch pods after-events=10 half-open'
+    ///   --fault 'list status=429 retry-after=5 times=3'
+    ///   --fault 'any latency=200ms always'
+    ///   --fault 'flaky-network=0.1'
+    ///
+    /// `kubectl get --raw /embedded` says what there is, while it runs.
+    #[arg(long = "fault", value_name = "RULE", verbatim_doc_comment)]
+    faults: Vec<String>,
 
     /// Serves HTTP without TLS. kubectl sends no token without TLS, so that everybody on this machine
     /// is let in without one, unless --token is given.
@@ -77,6 +98,7 @@ pub(crate) async fn serve(options: &Options) -> Result<(), String> {
     if let Some(data) = &options.data {
         load(&server, data)?;
     }
+    inject(&server, &options.faults)?;
     let listening = listen(&server, options).await?;
     listening.write_kubeconfig(&options.kubeconfig).map_err(|error| {
         format!("{error}\nsay where to write it with --kubeconfig FILE; its directory must exist")
@@ -92,12 +114,12 @@ pub(crate) async fn serve(options: &Options) -> Result<(), String> {
 }
 
 fn start(options: &Options) -> Result<ApiServer, String> {
-    let builder = if options.demo {
+    let mut builder = if options.demo {
         demo::builder(None)
     } else {
         ApiServer::builder().pods_run(options.pods_run)
     };
-    let mut builder = builder.first_version(first_version());
+    builder = builder.first_version(first_version()).control_path(true);
     match &options.token {
         Some(token) if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
             return Err("--token must be visible ASCII characters, at least one, because it is \
@@ -124,6 +146,14 @@ fn load(server: &ApiServer, path: &Path) -> Result<(), String> {
         .map_err(|error| format!("cannot read the data file {shown}: {error}"))?;
     let loaded = server.load_yaml(&text);
     loaded.map_err(|error| format!("the data file {shown} was not loaded: {error}"))?;
+    Ok(())
+}
+
+fn inject(server: &ApiServer, rules: &[String]) -> Result<(), String> {
+    for rule in rules {
+        let injected = server.faults().inject_text(rule);
+        injected.map_err(|problem| format!("--fault '{rule}': {problem}"))?;
+    }
     Ok(())
 }
 

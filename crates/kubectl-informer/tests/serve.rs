@@ -213,6 +213,41 @@ fn plain_http_asks_for_a_token_only_if_there_is_one() {
 }
 
 #[test]
+fn faults_hold_from_the_start() {
+    let faults =
+        ["--fault", "list pods status=429 retry-after=7", "--fault", "list nodes html=502"];
+    let serving = Serving::start("faults", &[&["--plain"][..], &faults].concat());
+    let refused = get(&serving, "/api/v1/pods", "");
+    assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("retry-after: 7"), "{refused}");
+    assert!(get(&serving, "/api/v1/nodes", "").starts_with("HTTP/1.1 502"));
+    assert!(get(&serving, "/api/v1/pods", "").starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn a_fault_that_is_none_is_named() {
+    let directory = directory("faults-bad");
+    for (fault, part) in
+        [("watch pods half-opne", "half-open"), ("", "any"), ("list status=x", "429")]
+    {
+        let problem = refused(&directory, &["--fault", fault]);
+        assert!(problem.contains(&format!("--fault '{fault}'")), "{problem}");
+        assert!(problem.contains(part), "{problem}");
+    }
+    assert!(!directory.join("kubeconfig").exists());
+}
+
+#[test]
+fn who_comes_without_a_token_cannot_break_it() {
+    let path = "/embedded/faults";
+    let open = Serving::start("control-open", &["--plain"]);
+    assert!(get(&open, path, "").starts_with("HTTP/1.1 403"));
+    let closed = Serving::start("control-token", &["--plain", "--token", "abc"]);
+    assert!(get(&closed, path, "").starts_with("HTTP/1.1 401"));
+    let right = "Authorization: Bearer abc\r\n";
+    assert!(get(&closed, path, right).starts_with("HTTP/1.1 200"));
+}
+
+#[test]
 fn a_token_that_no_header_can_hold_is_refused_and_not_shown() {
     let directory = directory("tokens");
     for token in ["", "se cret", "secr\u{e9}t"] {

@@ -79,6 +79,17 @@ pub(crate) fn respond(code: StatusCode, body: Body) -> Response<Body> {
     response
 }
 
+/// An answer of another type than JSON.
+pub(crate) fn of_type(
+    code: StatusCode,
+    content_type: &'static str,
+    text: String,
+) -> Response<Body> {
+    let mut response = respond(code, Body::whole(text));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
 /// The answer to a request that failed.
 pub(crate) fn failure(status: &Status) -> Response<Body> {
     let mut response = json(status.code, status.to_json().to_string());

@@ -1,6 +1,7 @@
 //! kubectl as a process, with a server to talk to.
 
 use std::fs;
+use std::io::Write as _;
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::support::Serving;
@@ -59,6 +60,15 @@ impl Kubectl {
         let file = self.0.directory.join("create.yaml");
         fs::write(&file, yaml).unwrap();
         self.run(&["create", "-f", file.to_str().unwrap()])
+    }
+
+    /// What becomes of a command of docs/faults.md, which reads from standard input.
+    pub(crate) fn pipe(&self, input: &str, arguments: &[&str]) -> (bool, String, String) {
+        let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        let [stdout, stderr] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (status.success(), stdout, stderr)
     }
 
     /// Starts one whose output is read as it comes.

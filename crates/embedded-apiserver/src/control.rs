@@ -1,0 +1,170 @@
+//! Faults over HTTP, for who breaks a server from outside: under a path that no Kubernetes API has.
+//!
+//! # Architecture invariants
+//! - It is there only if the server was built with it, and only for the administrator, who shows the
+//!   token: who is let in without one is not let in here.
+//! - No fault strikes it, and it is in no record: whatever has been broken can be mended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::access::{ADMIN, User};
+use crate::body::Body;
+use crate::faults::text::{Act, Order};
+use crate::faults::{Fault, FaultId, Faults};
+use crate::rest;
+use crate::server::{ApiServer, Shared};
+use crate::status::Status;
+
+const ROOT: &str = "/embedded";
+const FAULTS: &str = "/embedded/faults";
+
+/// How many of the faults that struck are shown.
+const FIRED_SHOWN: usize = 100;
+
+/// What breaks connections waits for the answer to arrive over one.
+const ANSWER_FIRST: Duration = Duration::from_millis(250);
+
+/// Whether a path is one of these.
+pub(crate) fn is_for(path: &str) -> bool {
+    path.strip_prefix(ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Lets nobody in but the administrator.
+pub(crate) fn admit(user: &User, path: &str) -> Result<(), Status> {
+    if &*user.0 == ADMIN {
+        return Ok(());
+    }
+    let why = format!("{path} is for the administrator only: show the token");
+    Err(Status::new(StatusCode::FORBIDDEN, "Forbidden", why))
+}
+
+/// Answers a request of the administrator.
+pub(crate) fn answer(
+    shared: &Arc<Shared>,
+    method: &Method,
+    path: &str,
+    body: &Bytes,
+) -> Result<Response<Body>, Status> {
+    let path = path.trim_end_matches('/');
+    let server = ApiServer { shared: Arc::clone(shared) };
+    let faults = server.faults();
+    let id = path.strip_prefix(FAULTS).and_then(|rest| rest.strip_prefix('/'));
+    match (method, path, id) {
+        (&Method::GET, ROOT, _) => {
+            let text = Faults::TEXT_FORMS.to_owned();
+            Ok(rest::of_type(StatusCode::OK, "text/plain; charset=utf-8", text))
+        }
+        (&Method::GET, FAULTS, _) => Ok(pretty(&all(faults))),
+        (&Method::POST, FAULTS, _) => {
+            let text = std::str::from_utf8(body)
+                .map_err(|_| Status::bad_request("the body is no UTF-8: send lines of text"))?;
+            inject(&server, text).map(|done| pretty(&done))
+        }
+        (&Method::DELETE, FAULTS, _) => {
+            let removed = faults.rules();
+            faults.clear();
+            Ok(pretty(&json!({"removed": removed.iter().map(shown).collect::<Vec<_>>()})))
+        }
+        (&Method::DELETE, _, Some(id)) => remove(faults, id).map(|gone| pretty(&gone)),
+        (_, ROOT | FAULTS, _) | (_, _, Some(_)) => Err(Status::method_not_allowed()),
+        _ => Err(not_found(format!("there is no {path}; there is {ROOT} and {FAULTS}"))),
+    }
+}
+
+fn all(faults: Faults<'_>) -> Value {
+    let fired = faults.fired();
+    let last = fired.iter().skip(fired.len().saturating_sub(FIRED_SHOWN));
+    let fired = last.map(|fired| {
+        json!({
+            "id": fired.id.0, "fault": fired.name, "request": fired.request,
+            "resourceVersion": fired.revision.to_string(), "afterEvents": fired.after_events,
+            "secondsSinceStart": fired.at.as_secs_f64(),
+        })
+    });
+    json!({
+        "rules": faults.rules().iter().map(shown).collect::<Vec<_>>(),
+        "fired": fired.collect::<Vec<_>>(),
+    })
+}
+
+fn shown((id, rule): &(FaultId, String)) -> Value {
+    json!({"id": id.0, "rule": rule})
+}
+
+/// Injects all lines, or none if one is wrong.
+fn inject(server: &ApiServer, text: &str) -> Result<Value, Status> {
+    let faults = server.faults();
+    let mut orders = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let order = faults.parse(line);
+        let refused = |problem| Status::bad_request(format!("line {}: {problem}", at + 1));
+        orders.push((line, order.map_err(refused)?));
+    }
+    if orders.is_empty() {
+        return Err(Status::bad_request(format!(
+            "no line has a fault in it; GET {ROOT} says what there is"
+        )));
+    }
+    let (mut ids, mut at_once) = (Vec::new(), Vec::new());
+    for (line, order) in orders {
+        if matches!(order, Order::Now(_)) {
+            at_once.push(line);
+        }
+        match order {
+            Order::Now(act) if breaks_connections(&act) => later(server, act),
+            order => {
+                let made = faults.carry_out(order);
+                ids.extend(made.map_err(|problem| Status::bad_request(problem.to_string()))?);
+            }
+        }
+    }
+    let mut rules = faults.rules();
+    rules.retain(|(id, _)| ids.contains(id));
+    Ok(json!({"injected": rules.iter().map(shown).collect::<Vec<_>>(), "atOnce": at_once}))
+}
+
+fn breaks_connections(act: &Act) -> bool {
+    match act {
+        Act::Fault(Fault::Restart | Fault::Down(_)) | Act::Upgrade => true,
+        Act::Fault(Fault::Rollback { silent, .. }) => !silent,
+        Act::Fault(_) | Act::Snapshot(_) | Act::Flaky(_) => false,
+    }
+}
+
+fn later(server: &ApiServer, act: Act) {
+    let shared = Arc::downgrade(&server.shared);
+    tokio::spawn(async move {
+        tokio::time::sleep(ANSWER_FIRST).await;
+        if let Some(shared) = shared.upgrade() {
+            // Of these, none can fail.
+            drop(ApiServer { shared }.faults().carry_out(Order::Now(act)));
+        }
+    });
+}
+
+fn remove(faults: Faults<'_>, id: &str) -> Result<Value, Status> {
+    let rules = faults.rules();
+    let found = rules.iter().find(|(known, _)| known.to_string() == id);
+    let gone = found.filter(|(known, _)| faults.remove(*known));
+    let gone =
+        gone.ok_or_else(|| not_found(format!("there is no rule {id}: it may have struck")))?;
+    Ok(json!({"removed": [shown(gone)]}))
+}
+
+fn not_found(why: String) -> Status {
+    Status::new(StatusCode::NOT_FOUND, "NotFound", why)
+}
+
+/// JSON that people read.
+fn pretty(value: &Value) -> Response<Body> {
+    rest::json(StatusCode::OK, format!("{value:#}\n"))
+}
