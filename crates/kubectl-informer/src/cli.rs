@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{get, serve, watch};
+use crate::{doctor, get, serve, watch};
 
 /// Watches Kubernetes the way a controller does: through an informer.
 ///
@@ -21,5 +21,6 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Watch(Box<watch::Options>),
     Get(Box<get::Options>),
+    Doctor(Box<doctor::Options>),
     Serve(serve::Options),
 }

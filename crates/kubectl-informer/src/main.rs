@@ -44,6 +44,8 @@ mod watch;
 
 mod get;
 
+mod doctor;
+
 mod serve;
 
 mod cli;
@@ -61,6 +63,7 @@ async fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Watch(options) => watch::watch(*options).await,
         Command::Get(options) => get::get(*options).await,
+        Command::Doctor(options) => doctor::doctor(*options).await,
         Command::Serve(options) => serve::serve(&options).await.map(|()| Outcome::Met),
     };
     match outcome {

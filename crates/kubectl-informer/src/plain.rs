@@ -146,16 +146,25 @@ pub(crate) fn within_namespaces(namespaces: &[String]) -> String {
 }
 
 fn grant(error: &Error, asked: &Asked<'_>) -> String {
-    let what = asked.of.name();
-    let user = error.status().and_then(|status| quoted_user(&status.message));
-    let to = user.unwrap_or("YOU");
-    let (role, binding, place) = match asked.namespaces {
-        [one] if asked.of.namespaced => ("role", "rolebinding", format!(" -n {one}")),
-        _ => ("clusterrole", "clusterrolebinding", String::new()),
+    let said = error.status().map(|status| status.message.as_str()).unwrap_or_default();
+    let namespace = match asked.namespaces {
+        [one] if asked.of.namespaced => Some(one.as_str()),
+        _ => None,
+    };
+    granting(&asked.of.name(), said, namespace)
+}
+
+/// How to let somebody list and watch: types, with commas; what the server said, which names the user;
+/// everywhere, or in a namespace.
+pub(crate) fn granting(types: &str, said: &str, namespace: Option<&str>) -> String {
+    let to = quoted_user(said).unwrap_or("YOU");
+    let (role, binding, place) = match namespace {
+        Some(one) => ("role", "rolebinding", format!(" -n {one}")),
+        None => ("clusterrole", "clusterrolebinding", String::new()),
     };
     format!(
-        "grant the verbs list and watch on {what}, as somebody who may:\n  \
-         kubectl create {role} informer{place} --verb=get,list,watch --resource={what}\n  \
+        "grant the verbs list and watch on {types}, as somebody who may:\n  \
+         kubectl create {role} informer{place} --verb=get,list,watch --resource={types}\n  \
          kubectl create {binding} informer{place} --{role}=informer --user='{to}'"
     )
 }

@@ -139,7 +139,8 @@ pub(crate) fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{plural}", grouped(number))
 }
 
-fn grouped(number: u64) -> String {
+/// `12,000`.
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

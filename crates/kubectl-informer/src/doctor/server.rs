@@ -1,0 +1,68 @@
+//! The server itself: its version, how far away it is, its clock.
+
+use std::time::{Duration, Instant};
+
+use jiff::fmt::rfc2822::DateTimeParser;
+use jiff::{SignedDuration, Timestamp};
+use kube_informer::Error;
+
+use super::ask::ask;
+use crate::connect::Cluster;
+
+/// Requests whose time is taken.
+const REQUESTS: usize = 5;
+
+/// What is known of a server.
+pub(super) struct Server {
+    pub(super) version: String,
+    pub(super) best: Duration,
+    pub(super) median: Duration,
+    /// How far its clock is ahead of ours, if it says; to a second.
+    pub(super) ahead: Option<SignedDuration>,
+}
+
+impl Server {
+    pub(super) async fn ask(cluster: &Cluster) -> Result<Self, Error> {
+        let answer = ask(&cluster.client, "/version").await?;
+        let version = answer.body["gitVersion"].as_str().unwrap_or("no version").to_owned();
+        let mut times = Vec::new();
+        let mut ahead = None;
+        for _ in 0..REQUESTS {
+            let (begin, before) = (Instant::now(), Timestamp::now());
+            let answer = ask(&cluster.client, "/version").await?;
+            times.push(begin.elapsed());
+            let date = answer.headers.get("date").and_then(|date| date.to_str().ok());
+            let date = date.and_then(|date| DateTimeParser::new().parse_timestamp(date).ok());
+            ahead = date.map(|date| skew(date, before, Timestamp::now()));
+        }
+        times.sort_unstable();
+        Ok(Self { version, best: times[0], median: times[times.len() / 2], ahead })
+    }
+}
+
+/// A date in a header is cut off to its second: the server's clock was somewhere in it while ours was
+/// between `before` and `after`. Nothing, if that can be.
+fn skew(date: Timestamp, before: Timestamp, after: Timestamp) -> SignedDuration {
+    let latest = date + SignedDuration::from_secs(1);
+    if latest < before {
+        latest.duration_since(before)
+    } else if date > after {
+        date.duration_since(after)
+    } else {
+        SignedDuration::ZERO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_compared_as_far_as_a_header_says() {
+        let at = |millis: i64| Timestamp::from_millisecond(millis).unwrap();
+        assert_eq!(skew(at(5000), at(5900), at(5950)), SignedDuration::ZERO);
+        assert_eq!(skew(at(5000), at(4900), at(5050)), SignedDuration::ZERO);
+        assert_eq!(skew(at(5000), at(9000), at(9100)), SignedDuration::from_secs(-3));
+        assert_eq!(skew(at(5000), at(1000), at(2000)), SignedDuration::from_secs(3));
+    }
+}

@@ -1,0 +1,168 @@
+//! `doctor` as a process: what it finds out, and that it changes nothing.
+#![cfg(unix)]
+
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod support;
+#[allow(dead_code, reason = "not every test needs all of it")]
+#[path = "support/tool.rs"]
+mod tool;
+
+use std::time::Duration;
+
+use embedded_apiserver::{ApiServer, Denial, Fault, Verb};
+use serde_json::{Value, json};
+
+use tool::{Cluster, with_nobody_to_read};
+
+const MAP: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {password: hunter2}
+";
+
+/// The shortest watch that there is: bookmarks come later.
+const SHORT: [&str; 2] = ["--for", "10ms"];
+
+fn doctor(cluster: &Cluster, arguments: &[&str]) -> tool::Ran {
+    let words: Vec<_> = ["doctor"].iter().chain(arguments).chain(&SHORT).copied().collect();
+    cluster.run(&words)
+}
+
+fn report(cluster: &Cluster, arguments: &[&str]) -> (Option<i32>, Value) {
+    let words: Vec<_> = arguments.iter().chain(&["-o", "json"]).copied().collect();
+    let ran = doctor(cluster, &words);
+    assert_eq!(ran.err, "");
+    (ran.code, serde_json::from_str(&ran.out).unwrap())
+}
+
+#[test]
+fn it_tells_what_works_and_what_it_costs() {
+    let cluster = Cluster::new("doctor-well", MAP);
+    let ran = doctor(&cluster, &[]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    for part in [
+        "server        v1.",
+        "round trip    ",
+        "clock         the same as here",
+        "versions      numbers",
+        "list streams  yes",
+        "bookmarks     none of pods in 0.0 s",
+        "--for 75s",
+    ] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+    let row = ran.out.lines().find(|line| line.starts_with("configmaps ")).unwrap();
+    let words: Vec<_> = row.split_whitespace().take(5).collect();
+    assert_eq!(words, ["configmaps", "yes", "yes", "yes", "1"]);
+    assert!(ran.out.lines().any(|line| line.starts_with("all of them ")));
+    assert!(!ran.out.contains("hunter2"));
+    let reads = |verb| matches!(verb, Verb::Get | Verb::List | Verb::Watch);
+    assert!(cluster.server.requests().iter().all(|request| request.verb.is_none_or(reads)));
+}
+
+#[test]
+fn programs_get_json() {
+    let cluster = Cluster::new("doctor-json", MAP);
+    for n in 0..40 {
+        let name = format!("map-{n}");
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
+            "data": {"k": "v".repeat(1000)}});
+        cluster.server.create(map).unwrap();
+    }
+    let (code, report) = report(&cluster, &["cm,namespaces", "-n", "default"]);
+    assert_eq!(code, Some(0));
+    assert!(report["server"]["version"].as_str().unwrap().starts_with("v1."));
+    assert_eq!(report["namespace"], "default");
+    let [maps, namespaces] = report["types"].as_array().unwrap().as_slice() else {
+        panic!("{report}");
+    };
+    assert_eq!((&maps["type"], &namespaces["type"]), (&json!("configmaps"), &json!("namespaces")));
+    assert_eq!(maps["objects"], 41);
+    assert_eq!(maps["sampled"], 41);
+    for (field, least, most) in [
+        ("jsonBytesEach", 1000, 1500),
+        ("cachedBytesEach", 1000, 2000),
+        ("cacheBytes", 41_000, 82_000),
+        ("metadataCacheBytes", 41 * 100, 41 * 900),
+    ] {
+        let bytes = maps[field].as_u64().unwrap();
+        assert!((least..most).contains(&bytes), "{field}: {bytes}");
+    }
+    for verdict in ["list", "watch", "streamsLists", "decimalVersions"] {
+        assert_eq!(maps[verdict], true, "{verdict}");
+    }
+    assert_eq!(maps["listProblem"], Value::Null);
+}
+
+#[test]
+fn what_may_not_be_done_is_said_with_what_to_grant() {
+    let cluster = Cluster::new("doctor-forbidden", MAP);
+    let access = cluster.server.access();
+    access.deny(Denial::verbs([Verb::List]).resource("secrets"));
+    access.deny(Denial::verbs([Verb::Watch]).resource("configmaps"));
+    access.deny(Denial::verbs([Verb::List, Verb::Watch]).resource("nodes"));
+    let ran = doctor(&cluster, &["pods,secrets", "configmaps", "nodes", "-n", "shop"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(1), ""));
+    let row = |name: &str| {
+        let line = ran.out.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().skip(1).take(3).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("pods "), "yes yes yes");
+    assert_eq!(row("secrets "), "403 yes -");
+    assert_eq!(row("configmaps "), "yes 403 -");
+    assert_eq!(row("nodes "), "403 403 -");
+    for part in [
+        "you may not list and watch secrets, configmaps: ",
+        "kubectl create role informer -n shop --verb=get,list,watch --resource=secrets,configmaps",
+        "you may not list and watch nodes: ",
+        "kubectl create clusterrole informer --verb=get,list,watch --resource=nodes",
+    ] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+    let (code, report) = report(&cluster, &["secrets"]);
+    assert_eq!((code, &report["types"][0]["list"]), (Some(1), &json!(false)));
+    assert!(report["types"][0]["listProblem"].as_str().unwrap().contains("403"));
+    assert_eq!(report["types"][0]["streamsLists"], Value::Null);
+}
+
+#[test]
+fn a_server_that_does_not_stream_lists_is_no_problem() {
+    let cluster = Cluster::new("doctor-paged", MAP);
+    // The first watch of it is the plain one.
+    cluster.server.faults().on(Verb::Watch).resource("pods").nth(2).inject(Fault::status(422));
+    let ran = doctor(&cluster, &["nodes", "pods"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert!(ran.out.contains("list streams  no, lists come in pages instead"), "{}", ran.out);
+    assert!(ran.out.contains("WatchList") && ran.out.contains("1.34"), "{}", ran.out);
+}
+
+#[test]
+fn bookmarks_are_counted() {
+    let often = ApiServer::builder().bookmark_interval(Duration::from_millis(20));
+    let cluster = Cluster::of("doctor-bookmarks", often, MAP);
+    let ran = cluster.run(&["doctor", "pods", "--for", "300ms", "-o", "json"]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    let seen = report["bookmarks"]["afterSeconds"].as_array().unwrap();
+    assert!(seen.len() > 1, "{report}");
+    let ran = cluster.run(&["doctor", "pods", "--for", "300ms"]);
+    assert!(ran.out.contains("of pods in 0.3 s, one every 0.0 s"), "{}", ran.out);
+}
+
+#[test]
+fn errors_are_errors() {
+    let cluster = Cluster::new("doctor-errors", MAP);
+    let problem = cluster.fails(&["doctor", "podss"]);
+    assert!(problem.contains("did you mean \"pods\"?"), "{problem}");
+    assert!(cluster.fails(&["doctor", "pods", "--all"]).contains("--all"));
+    cluster.server.refuse_connections();
+    let problem = cluster.fails(&["doctor"]);
+    assert!(problem.contains("nobody listens at https://127.0.0.1:"), "{problem}");
+}
+
+#[test]
+fn nobody_to_read_it_is_no_error() {
+    let cluster = Cluster::new("doctor-pipe", MAP);
+    let ran = with_nobody_to_read(&mut cluster.command(&["doctor", "pods", "--for", "10ms"]));
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
