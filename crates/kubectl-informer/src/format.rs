@@ -10,11 +10,12 @@ use serde_json::Value;
 use crate::diff::{Diff, diff};
 use crate::path::Path;
 use crate::record::Record;
+use crate::template::Template;
 
 pub(crate) use text::Columned;
 
 /// What `-o` chooses.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Output {
     /// A line for people.
     Text {
@@ -24,6 +25,7 @@ pub(crate) enum Output {
     Json,
     Yaml,
     Name,
+    Template(Template),
 }
 
 impl FromStr for Output {
@@ -35,7 +37,15 @@ impl FromStr for Output {
             "json" => Ok(Output::Json),
             "yaml" => Ok(Output::Yaml),
             "name" => Ok(Output::Name),
-            _ => Err("text, wide, json, yaml, name or template=… are".to_owned()),
+            "template" | "go-template" => {
+                Err("a template follows: template='{{.metadata.name}}'".to_owned())
+            }
+            _ => match text.split_once('=') {
+                Some(("template" | "go-template", template)) => Template::parse(template)
+                    .map(Output::Template)
+                    .map_err(|error| error.to_string()),
+                _ => Err("text, wide, json, yaml, name or template=… are".to_owned()),
+            },
         }
     }
 }
@@ -65,7 +75,7 @@ pub(crate) struct Extras {
 
 impl Printer {
     pub(crate) fn new(output: Output, types: Vec<Columned>, extras: Extras) -> Self {
-        let wide = output == Output::Text { wide: true };
+        let wide = matches!(output, Output::Text { wide: true });
         let text = text::Text::new(types, wide, extras.clone());
         Self { output, text, extras }
     }
@@ -82,7 +92,7 @@ impl Printer {
         if changes.as_ref().is_some_and(elsewhere) {
             return Ok(None);
         }
-        let text = match self.output {
+        let text = match &self.output {
             Output::Text { .. } => self.text.line(record, changes.as_ref()),
             Output::Json => json_line(record, &self.extras, changes.as_ref()),
             Output::Yaml => yaml_document(record, &self.extras, changes.as_ref()),
@@ -90,6 +100,7 @@ impl Printer {
                 let name = record.watched.of.singular_name();
                 Ok(format!("{name}/{}\n", record.object.name()))
             }
+            Output::Template(template) => filled_in(template, record),
         };
         text.map(Some)
     }
@@ -178,6 +189,17 @@ fn yaml_document(
     document.old = record.old_value().filter(|_| extras.old).transpose()?;
     let yaml = serde_saphyr::to_string(&document).map_err(unwritable(record))?;
     Ok(format!("---\n{}\n", yaml.trim_end()))
+}
+
+/// With the end of a line, whether the template has one or not: the next event is another.
+fn filled_in(template: &Template, record: &Record) -> Result<String, String> {
+    let event = serde_json::to_value(Envelope::new(record, None)).map_err(unwritable(record))?;
+    let text = template.render(&record.value()?, &event);
+    let mut text = text.map_err(|error| format!("{}: {error}", record.key()))?;
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
 }
 
 fn unwritable<E: std::fmt::Display>(record: &Record) -> impl Fn(E) -> String {

@@ -252,6 +252,7 @@ async fn print(
         })),
         Output::Json => items.json(out, single),
         Output::Yaml => items.yaml(out, single),
+        Output::Template(template) => items.template(out, template, single),
     }
 }
 

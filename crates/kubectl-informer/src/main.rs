@@ -5,20 +5,14 @@ mod duration;
 mod outcome;
 mod signals;
 
-#[allow(dead_code)]
 mod cells;
-#[allow(dead_code)]
 mod syntax;
 mod table;
 
-#[allow(dead_code)]
 mod path;
 
-#[allow(dead_code)]
 mod diff;
-#[allow(dead_code)]
 mod template;
-#[allow(dead_code)]
 mod until;
 
 mod demo;

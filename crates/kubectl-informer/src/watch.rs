@@ -38,7 +38,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "REGEX")]
     exclude: Option<Regex>,
 
-    /// How to show an event: text, wide, json (one event a line), yaml, name or template=….
+    /// How to show an event: text, wide, json (one event a line), yaml, name, or template=… in the
+    /// language of Go's templates, as for kubectl: `.` is the object, and `$event` has type, key, time
+    /// and so on.
     #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = output)]
     output: Output,
 
@@ -96,6 +98,7 @@ Examples:
   kubectl informer watch pods
   kubectl informer watch pods,deployments -A -l app=web
   kubectl informer watch pods '^web-' -o json | jq -r .key
+  kubectl informer watch pods -o template='{{$event.type}} {{.metadata.name}} {{.status.phase}}'
   kubectl informer watch deploy/web --diff --path .status
   kubectl informer watch pods/web-1 --until condition=Ready --timeout 2m && echo ready";
 

@@ -114,6 +114,7 @@ fn it_prints_what_kubectl_prints() {
         "pods,deploy -o name",
         "pods -n shop web-1 -o json",
         "pods -n shop web-1 -o yaml",
+        "pods -n shop web-1 -o go-template={{.metadata.name}}",
         "pods -n shop nope -o json",
         "pods -n shop nope other -o json",
         "pods -A -o json",

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::discovery::Type;
 use crate::record;
+use crate::template::Template;
 
 /// Objects, each with its type.
 pub(super) struct Items<'a>(pub(super) Vec<(&'a Type, &'a Object<Untyped>)>);
@@ -56,6 +57,22 @@ impl Items<'_> {
             Err(error) if error.is_io() => Ok(Err(error.into())),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    /// As kubectl does it: `.` is the object that was named, or the list of all, with `items`.
+    pub(super) fn template(
+        &self,
+        out: &mut impl Write,
+        template: &Template,
+        single: bool,
+    ) -> Result<io::Result<()>, String> {
+        let value = match self.0.as_slice() {
+            [] if single => return Ok(Ok(())),
+            [(of, object)] if single => value(of, object)?,
+            _ => json!({"apiVersion": "v1", "items": self, "kind": "List", "metadata": metadata()}),
+        };
+        let text = template.render(&value, &Value::Null).map_err(|error| error.to_string())?;
+        Ok(out.write_all(text.as_bytes()))
     }
 
     /// As [`json`](Self::json), as YAML.

@@ -139,13 +139,8 @@ impl Watch {
                 Some((place, report)) = self.errors.recv() => self.error(place, &report)?,
                 _ = ticks.tick() => { self.look(); None }
                 Some(batch) = events.next() => match self.batch(batch) {
-                    Err(Trouble::Output(error)) if error.kind() == ErrorKind::BrokenPipe => {
-                        Some(Ended::NobodyReads)
-                    }
-                    Err(Trouble::Output(error)) => {
-                        return Err(format!("cannot write to standard output: {error}"));
-                    }
-                    Err(Trouble::Object(problem)) => return Err(problem),
+                    Err(error) if error.kind() == ErrorKind::BrokenPipe => Some(Ended::NobodyReads),
+                    Err(error) => return Err(format!("cannot write to standard output: {error}")),
                     Ok(ended) => ended,
                 },
             };
@@ -155,7 +150,7 @@ impl Watch {
         }
     }
 
-    fn batch(&mut self, batch: Vec<(usize, Event<Untyped>)>) -> Result<Option<Ended>, Trouble> {
+    fn batch(&mut self, batch: Vec<(usize, Event<Untyped>)>) -> io::Result<Option<Ended>> {
         let now = Timestamp::now();
         let mut ended = None;
         for (place, event) in batch {
@@ -198,11 +193,15 @@ impl Watch {
         }
     }
 
-    fn show(&mut self, record: &Record) -> Result<Option<Ended>, Trouble> {
-        self.meet(record).map_err(Trouble::Object)?;
-        if let Some(text) = self.printer.print(record).map_err(Trouble::Object)? {
-            self.screen.print(&text)?;
-            self.tally.count(record.happened);
+    fn show(&mut self, record: &Record) -> io::Result<Option<Ended>> {
+        match self.meet(record).and_then(|()| self.printer.print(record)) {
+            Ok(Some(text)) => {
+                self.screen.print(&text)?;
+                self.tally.count(record.happened);
+            }
+            Ok(None) => {}
+            // One object that cannot be shown is no reason not to show the others.
+            Err(problem) => self.screen.note(&problem),
         }
         let waiting = self.options.count.is_some() || !self.options.until.is_empty();
         Ok((waiting && self.missing().is_none()).then_some(Ended::Met))
@@ -295,18 +294,6 @@ enum Ended {
     Interrupted,
     /// Whatever read its output has gone.
     NobodyReads,
-}
-
-/// What can go wrong in showing an event.
-enum Trouble {
-    Output(io::Error),
-    Object(String),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Trouble::Output(error)
-    }
 }
 
 impl Source {

@@ -3,6 +3,8 @@
 use std::fs;
 use std::net::TcpListener;
 
+use serde_json::json;
+
 use crate::process::{Cluster, ended, tool};
 use crate::support::directory;
 
@@ -27,6 +29,38 @@ fn a_refused_connection_names_address_and_kubeconfig() {
     assert!(run.stderr.contains(&format!("nobody listens at http://{address}")), "{run:?}");
     assert!(run.stderr.contains("context there of"), "{run:?}");
     assert!(run.stderr.contains(file.to_str().unwrap()), "{run:?}");
+}
+
+/// Nothing that waiting would mend.
+#[test]
+fn a_403_says_what_to_grant() {
+    let cluster = Cluster::with("forbidden", &["--fault", "watch pods status=403 always"]);
+    let run = cluster.run(&["pods"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert!(run.stderr.contains("may not watch pods in namespace default"), "{run:?}");
+    assert!(run.stderr.contains("grant the verbs list and watch on pods"), "{run:?}");
+    let role = "kubectl create role informer -n default --verb=get,list,watch --resource=pods";
+    assert!(run.stderr.contains(role), "{run:?}");
+}
+
+/// Where it has worked before it is waited for: somebody may grant it again.
+#[test]
+fn a_403_later_is_told_and_waited_for() {
+    let cluster = Cluster::start("forbidden-later");
+    let watch = cluster.watch(&["pods", "-o", "json"]);
+    watch.says("no pods");
+    cluster.fault("watch pods status=403 times=2");
+    cluster.fault("drop-watches");
+    watch.says("pods: may not watch pods in namespace default; ");
+    watch.says("pods: watching on");
+}
+
+#[test]
+fn unreadable_answers_do_not_end_it() {
+    let cluster = Cluster::with("html", &["--fault", "watch pods html=502 times=1"]);
+    cluster.pod("nginx", &json!({}));
+    let watch = cluster.watch(&["pods", "-o", "name"]);
+    assert_eq!(watch.line(), "pod/nginx");
 }
 
 pub(crate) fn kubeconfig(server: &str) -> String {

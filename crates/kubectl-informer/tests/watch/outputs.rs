@@ -123,6 +123,33 @@ fn names_are_those_of_kubectl() {
 }
 
 #[test]
+fn a_template_has_the_object_and_the_event() {
+    let cluster = Cluster::start("template");
+    cluster.pod("nginx", &json!({"app": "web"}));
+    let template =
+        "template={{$event.type}} {{$event.key}} {{.metadata.labels.app}} {{.status.phase}}";
+    let run = cluster.run(&["pods", "-o", template, "--count", "1"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "ADD default/nginx web Pending\n"));
+    let lines = r#"go-template={{range .spec.containers}}{{.image}}{{"\n"}}{{end}}"#;
+    let run = cluster.run(&["pods", "-o", lines, "--count", "1"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "nginx\n"));
+    let run = cluster.run(&["pods", "-o", "template={{.metadata"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert!(run.stderr.contains("{{.metadata"), "{run:?}");
+}
+
+#[test]
+fn an_object_that_a_template_does_not_fit_is_named_and_the_next_is_shown() {
+    let cluster = Cluster::start("template-unfit");
+    cluster.pod("a", &json!({}));
+    cluster.pod("b", &json!({"app": "web"}));
+    let template = "template={{if .metadata.labels}}{{.metadata.name}}{{else}}{{index .spec.containers 9}}{{end}}";
+    let run = cluster.run(&["pods", "-o", template, "--count", "1"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "b\n"));
+    assert!(run.stderr.starts_with("default/a: "), "{run:?}");
+}
+
+#[test]
 fn a_diff_shows_what_an_update_has_changed() {
     let cluster = Cluster::start("diff");
     cluster.pod("nginx", &json!({"app": "web"}));

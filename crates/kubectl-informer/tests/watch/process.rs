@@ -15,6 +15,9 @@ use crate::support::Serving;
 /// Whatever does not come within this time does not come: nothing here waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What breaks a server from outside wants it.
+const TOKEN: &str = "of-the-tests";
+
 /// A server over plain HTTP, and its objects.
 pub(crate) struct Cluster(pub(crate) Serving);
 
@@ -24,7 +27,7 @@ impl Cluster {
     }
 
     pub(crate) fn with(name: &str, arguments: &[&str]) -> Self {
-        let mut all = vec!["--plain"];
+        let mut all = vec!["--plain", "--token", TOKEN];
         all.extend(arguments);
         Self(Serving::start(&format!("watch-{name}"), &all))
     }
@@ -39,7 +42,8 @@ impl Cluster {
         let mut stream = TcpStream::connect(self.address()).unwrap();
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\
+             Content-Type: {kind}\r\n\
              Content-Length: {length}\r\nConnection: close\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
@@ -51,6 +55,11 @@ impl Cluster {
         // Chunked or not, the object is one line of it.
         let body = body.lines().find(|line| line.starts_with('{')).unwrap();
         serde_json::from_str(body).unwrap()
+    }
+
+    /// Lets something go wrong.
+    pub(crate) fn fault(&self, rule: &str) {
+        self.request("POST", "/embedded/faults", "text/plain", rule);
     }
 
     pub(crate) fn create(&self, path: &str, object: &Value) -> Value {
