@@ -48,8 +48,9 @@ pub(super) static LEASE: Printer = Printer {
     },
 };
 
-/// Custom resource definitions, which show when they were created instead of their age.
-pub(super) static DEFINITION: Printer = Printer {
+/// What a real server has no printer for, and custom resource definitions: they show when they were
+/// created instead of their age.
+pub(super) static CREATED: Printer = Printer {
     columns: &[NAME, column("Created At", "date", "When the object was created.", 0)],
     cells: |object, _| vec![name(object).into(), created_at(object).into()],
 };

@@ -4,6 +4,7 @@
 //! Objects are read as they are stored: a field that is missing or of the wrong type prints as one
 //! that was never set.
 
+mod access;
 mod age;
 mod columns;
 mod core;
@@ -14,6 +15,7 @@ pub(crate) mod jsonpath;
 mod network;
 mod node;
 mod pod;
+mod policy;
 pub(crate) mod read;
 mod selector;
 mod storage;
@@ -81,19 +83,33 @@ fn printer(group: &str, plural: &str) -> &'static Printer {
         ("", "persistentvolumes") => &storage::VOLUME,
         ("", "pods") => &pod::POD,
         ("", "replicationcontrollers") => &workload::REPLICATION_CONTROLLER,
+        ("", "resourcequotas") => &policy::QUOTA,
         ("", "secrets") => &core::SECRET,
         ("", "services") => &network::SERVICE,
-        ("apiextensions.k8s.io", "customresourcedefinitions") => &core::DEFINITION,
+        (
+            "admissionregistration.k8s.io",
+            "mutatingwebhookconfigurations" | "validatingwebhookconfigurations",
+        ) => &policy::WEBHOOKS,
         ("apps", "daemonsets") => &workload::DAEMON_SET,
         ("apps", "deployments") => &workload::DEPLOYMENT,
         ("apps", "replicasets") => &workload::REPLICA_SET,
         ("apps", "statefulsets") => &workload::STATEFUL_SET,
+        ("autoscaling", "horizontalpodautoscalers") => &policy::AUTOSCALER,
         ("batch", "cronjobs") => &job::CRON_JOB,
         ("batch", "jobs") => &job::JOB,
         ("coordination.k8s.io", "leases") => &core::LEASE,
         ("discovery.k8s.io", "endpointslices") => &network::ENDPOINT_SLICE,
         ("events.k8s.io", "events") => &event::EVENTS_K8S_IO,
+        ("networking.k8s.io", "ingressclasses") => &network::INGRESS_CLASS,
         ("networking.k8s.io", "ingresses") => &network::INGRESS,
+        ("networking.k8s.io", "networkpolicies") => &network::POLICY,
+        ("policy", "poddisruptionbudgets") => &policy::DISRUPTION_BUDGET,
+        ("rbac.authorization.k8s.io", "clusterrolebindings" | "rolebindings") => &access::BINDING,
+        ("scheduling.k8s.io", "priorityclasses") => &policy::PRIORITY_CLASS,
+        ("storage.k8s.io", "storageclasses") => &storage::STORAGE_CLASSES,
+        ("", "limitranges")
+        | ("apiextensions.k8s.io", "customresourcedefinitions")
+        | ("rbac.authorization.k8s.io", "clusterroles" | "roles") => &core::CREATED,
         // Service accounts among them: a real server shows just these two as well.
         _ => &core::OTHER,
     }
@@ -180,6 +196,17 @@ mod tests {
             ("discovery.k8s.io", "endpointslices"),
             ("events.k8s.io", "events"),
             ("networking.k8s.io", "ingresses"),
+            ("", "limitranges"),
+            ("", "resourcequotas"),
+            ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+            ("autoscaling", "horizontalpodautoscalers"),
+            ("networking.k8s.io", "ingressclasses"),
+            ("networking.k8s.io", "networkpolicies"),
+            ("policy", "poddisruptionbudgets"),
+            ("rbac.authorization.k8s.io", "rolebindings"),
+            ("rbac.authorization.k8s.io", "roles"),
+            ("scheduling.k8s.io", "priorityclasses"),
+            ("storage.k8s.io", "storageclasses"),
         ];
         let mut resources: Vec<_> = known.iter().map(|(g, p)| builtin(g, p)).collect();
         resources.push(custom(Vec::new()));
@@ -250,6 +277,17 @@ mod tests {
             "host",
             "endpoints",
             "accessModes",
+            "metrics",
+            "currentMetrics",
+            "resource",
+            "target",
+            "averageUtilization",
+            "hard",
+            "used",
+            "subjects",
+            "roleRef",
+            "parameters",
+            "annotations",
         ];
         prop_oneof![9 => prop::sample::select(KNOWN).prop_map(str::to_owned), 1 => ".{0,4}"]
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::read::{age, int, items, maybe_int, name, text as string, text_or};
-use super::selector::labels;
+use super::read::{age, default_name, int, items, maybe_int, name, text as string, text_or};
+use super::selector::{labels, selector};
 use super::{AGE, NAME, Printer, text, wide};
 
 /// Lists are cut after this many, with a note on how many more there are.
@@ -204,6 +204,43 @@ fn some_of(mut texts: impl Iterator<Item = String>) -> String {
 fn with_hidden(shown: &str, hidden: usize) -> String {
     if hidden == 0 { shown.to_owned() } else { format!("{shown} + {hidden} more...") }
 }
+
+pub(super) static INGRESS_CLASS: Printer = Printer {
+    columns: &[
+        NAME,
+        text("Controller", "Who serves the ingresses of this class."),
+        text("Parameters", "Where more is said about it."),
+        AGE,
+    ],
+    cells: |object, now| {
+        let spec = &object["spec"];
+        vec![
+            default_name(object, &[DEFAULT_INGRESS_CLASS]).into(),
+            string(&spec["controller"]).into(),
+            parameters(&spec["parameters"]).into(),
+            age(object, now).into(),
+        ]
+    },
+};
+
+/// What makes a class the one of ingresses that name none.
+const DEFAULT_INGRESS_CLASS: &str = "ingressclass.kubernetes.io/is-default-class";
+
+fn parameters(value: &Value) -> String {
+    if !value.is_object() {
+        return "<none>".to_owned();
+    }
+    let group = value["apiGroup"].as_str().map(|group| format!(".{group}")).unwrap_or_default();
+    format!("{}{group}/{}", string(&value["kind"]), string(&value["name"]))
+}
+
+pub(super) static POLICY: Printer = Printer {
+    columns: &[NAME, text("Pod-Selector", "Which pods it is about."), AGE],
+    cells: |object, now| {
+        let pods = selector(&object["spec"]["podSelector"]);
+        vec![name(object).into(), pods.into(), age(object, now).into()]
+    },
+};
 
 #[cfg(test)]
 mod tests;

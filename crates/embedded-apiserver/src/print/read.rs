@@ -51,6 +51,13 @@ pub(super) fn name(object: &Value) -> &str {
     text(&object["metadata"]["name"])
 }
 
+/// The name, with a word about it if an annotation makes the object the default one.
+pub(super) fn default_name(object: &Value, annotations: &[&str]) -> String {
+    let said = &object["metadata"]["annotations"];
+    let default = annotations.iter().any(|annotation| said[*annotation] == "true");
+    if default { format!("{} (default)", name(object)) } else { name(object).to_owned() }
+}
+
 /// The time since the object was created.
 pub(super) fn age(object: &Value, now: Timestamp) -> String {
     age::since(time(&object["metadata"]["creationTimestamp"]), now)

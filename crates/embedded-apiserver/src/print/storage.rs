@@ -3,11 +3,17 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::read::{age, is_deleting, items, name, text as string, text_or};
+use super::read::{age, default_name, flag, is_deleting, items, name, text as string, text_or};
 use super::{AGE, ColumnDefinition, NAME, Printer, text, wide};
 
 /// Where the class was before there was a field for it; it still wins.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+
+/// What makes a class the one of claims that name none.
+const DEFAULT_STORAGE_CLASS: [&str; 2] = [
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+];
 
 const CAPACITY: ColumnDefinition = text("Capacity", "The size of the volume.");
 const ACCESS_MODES: ColumnDefinition = text("Access Modes", "Who may mount the volume, and how.");
@@ -67,6 +73,27 @@ pub(super) static VOLUME: Printer = Printer {
         VOLUME_MODE,
     ],
     cells: volume,
+};
+
+pub(super) static STORAGE_CLASSES: Printer = Printer {
+    columns: &[
+        NAME,
+        text("Provisioner", "Who makes the volumes."),
+        text("ReclaimPolicy", "What becomes of a volume once its claim is gone."),
+        text("VolumeBindingMode", "When a claim gets its volume."),
+        text("AllowVolumeExpansion", "Whether volumes may grow."),
+        AGE,
+    ],
+    cells: |object, now| {
+        vec![
+            default_name(object, &DEFAULT_STORAGE_CLASS).into(),
+            string(&object["provisioner"]).into(),
+            text_or(&object["reclaimPolicy"], "Delete").into(),
+            text_or(&object["volumeBindingMode"], "Immediate").into(),
+            flag(&object["allowVolumeExpansion"]).into(),
+            age(object, now).into(),
+        ]
+    },
 };
 
 fn volume(volume: &Value, now: Timestamp) -> Vec<Value> {
@@ -275,6 +302,39 @@ mod tests {
                         "<unknown>",
                         "Filesystem",
                     ]),
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn classes_show_what_they_do_with_volumes() {
+        assert_rows(
+            "storage.k8s.io",
+            "storageclasses",
+            [
+                (
+                    "the default one",
+                    json!({
+                        "metadata": {"name": "fast", "annotations": {
+                            "storageclass.kubernetes.io/is-default-class": "true",
+                        }},
+                        "provisioner": "csi.example.com", "reclaimPolicy": "Retain",
+                        "volumeBindingMode": "WaitForFirstConsumer", "allowVolumeExpansion": true,
+                    }),
+                    json!([
+                        "fast (default)",
+                        "csi.example.com",
+                        "Retain",
+                        "WaitForFirstConsumer",
+                        true,
+                        "<unknown>",
+                    ]),
+                ),
+                (
+                    "bare",
+                    json!({"metadata": {"name": "a"}}),
+                    json!(["a", "", "Delete", "Immediate", false, "<unknown>"]),
                 ),
             ],
         );

@@ -184,3 +184,43 @@ fn endpoint_slices_show_the_first_ports_and_addresses() {
         ],
     );
 }
+
+#[test]
+fn ingress_classes_show_who_serves_them() {
+    assert_rows(
+        "networking.k8s.io",
+        "ingressclasses",
+        [
+            (
+                "the default one",
+                json!({
+                    "metadata": {"name": "a", "annotations": {
+                        "ingressclass.kubernetes.io/is-default-class": "true",
+                    }},
+                    "spec": {
+                        "controller": "example.com/c",
+                        "parameters": {"apiGroup": "example.com", "kind": "Config", "name": "x"},
+                    },
+                }),
+                json!(["a (default)", "example.com/c", "Config.example.com/x", "<unknown>"]),
+            ),
+            ("bare", json!({"metadata": {"name": "a"}}), json!(["a", "", "<none>", "<unknown>"])),
+        ],
+    );
+}
+
+#[test]
+fn network_policies_show_their_pods() {
+    assert_rows(
+        "networking.k8s.io",
+        "networkpolicies",
+        [
+            (
+                "some pods",
+                json!({"spec": {"podSelector": {"matchLabels": {"app": "web"}}}}),
+                json!(["", "app=web", "<unknown>"]),
+            ),
+            ("all pods", json!({"spec": {"podSelector": {}}}), json!(["", "<none>", "<unknown>"])),
+        ],
+    );
+}
