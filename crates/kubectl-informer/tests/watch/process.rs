@@ -52,9 +52,9 @@ impl Cluster {
         stream.read_to_string(&mut response).unwrap();
         let (head, body) = response.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 20"), "{response}");
-        // Chunked or not, the object is one line of it.
-        let body = body.lines().find(|line| line.starts_with('{')).unwrap();
-        serde_json::from_str(body).unwrap()
+        // Chunked or not, the object is between the first brace and the last.
+        let (begin, end) = (body.find('{').unwrap(), body.rfind('}').unwrap());
+        serde_json::from_str(&body[begin..=end]).unwrap()
     }
 
     /// Lets something go wrong.
