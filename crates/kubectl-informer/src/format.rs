@@ -7,7 +7,9 @@ use std::str::FromStr;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::custom_columns::Columns;
 use crate::diff::{Diff, diff};
+use crate::jsonpath::JsonPath;
 use crate::path::Path;
 use crate::record::Record;
 use crate::template::Template;
@@ -26,6 +28,9 @@ pub(crate) enum Output {
     Yaml,
     Name,
     Template(Template),
+    JsonPath(JsonPath),
+    /// A line for people, with these columns in the place of kubectl's.
+    Columns(Columns),
 }
 
 impl FromStr for Output {
@@ -40,14 +45,26 @@ impl FromStr for Output {
             "template" | "go-template" => {
                 Err("a template follows: template='{{.metadata.name}}'".to_owned())
             }
-            _ => match text.split_once('=') {
-                Some(("template" | "go-template", template)) => Template::parse(template)
-                    .map(Output::Template)
-                    .map_err(|error| error.to_string()),
-                _ => Err("text, wide, json, yaml, name or template=… are".to_owned()),
-            },
+            "jsonpath" => Err("a path follows: jsonpath='{.metadata.name}'".to_owned()),
+            "custom-columns" => {
+                Err("columns follow: custom-columns=NAME:.metadata.name".to_owned())
+            }
+            _ => expression(text).unwrap_or_else(|| Err(FORMS.to_owned())),
         }
     }
+}
+
+const FORMS: &str = "text, wide, json, yaml, name, template=…, jsonpath=… or custom-columns=… are";
+
+fn expression(text: &str) -> Option<Result<Output, String>> {
+    let (form, expression) = text.split_once('=')?;
+    let output = match form {
+        "template" | "go-template" => Template::parse(expression).map(Output::Template),
+        "jsonpath" => JsonPath::parse(expression).map(Output::JsonPath),
+        "custom-columns" => Columns::parse(expression).map(Output::Columns),
+        _ => return None,
+    };
+    Some(output.map_err(|error| error.to_string()))
 }
 
 /// Makes text of events.
@@ -76,7 +93,8 @@ pub(crate) struct Extras {
 impl Printer {
     pub(crate) fn new(output: Output, types: Vec<Columned>, extras: Extras) -> Self {
         let wide = matches!(output, Output::Text { wide: true });
-        let text = text::Text::new(types, wide, extras.clone());
+        let own = if let Output::Columns(columns) = &output { Some(columns) } else { None };
+        let text = text::Text::new(types, own, wide, extras.clone());
         Self { output, text, extras }
     }
 
@@ -93,7 +111,7 @@ impl Printer {
             return Ok(None);
         }
         let text = match &self.output {
-            Output::Text { .. } => self.text.line(record, changes.as_ref()),
+            Output::Text { .. } | Output::Columns(_) => self.text.line(record, changes.as_ref()),
             Output::Json => json_line(record, &self.extras, changes.as_ref()),
             Output::Yaml => yaml_document(record, &self.extras, changes.as_ref()),
             Output::Name => {
@@ -101,6 +119,7 @@ impl Printer {
                 Ok(format!("{name}/{}\n", record.object.name()))
             }
             Output::Template(template) => filled_in(template, record),
+            Output::JsonPath(path) => found(path, record),
         };
         text.map(Some)
     }
@@ -115,7 +134,7 @@ impl Printer {
 
     /// Makes room for lines that are about to come, so that they are aligned.
     pub(crate) fn expect(&mut self, records: &[Record]) {
-        if let Output::Text { .. } = self.output {
+        if let Output::Text { .. } | Output::Columns(_) = self.output {
             self.text.expect(records);
         }
     }
@@ -195,11 +214,19 @@ fn yaml_document(
 fn filled_in(template: &Template, record: &Record) -> Result<String, String> {
     let event = serde_json::to_value(Envelope::new(record, None)).map_err(unwritable(record))?;
     let text = template.render(&record.value()?, &event);
-    let mut text = text.map_err(|error| format!("{}: {error}", record.key()))?;
+    text.map(ended).map_err(|error| format!("{}: {error}", record.key()))
+}
+
+fn found(path: &JsonPath, record: &Record) -> Result<String, String> {
+    let text = path.render(&record.value()?);
+    text.map(ended).map_err(|error| format!("{}: {error}", record.key()))
+}
+
+fn ended(mut text: String) -> String {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    Ok(text)
+    text
 }
 
 fn unwritable<E: std::fmt::Display>(record: &Record) -> impl Fn(E) -> String {

@@ -252,7 +252,18 @@ async fn print(
         })),
         Output::Json => items.json(out, single),
         Output::Yaml => items.yaml(out, single),
-        Output::Template(template) => items.template(out, template, single),
+        Output::Template(template) => {
+            items.one_text(out, single, |value| template.render(value, &serde_json::Value::Null))
+        }
+        Output::JsonPath(path) => items.one_text(out, single, |value| path.render(value)),
+        Output::Columns(columns) => {
+            let names: Vec<_> = columns.names().collect();
+            let mut table = Table::plain(&names);
+            for (of, object) in &items.0 {
+                table.push(&columns.row(&record::parsed(&record::complete(object, of)?)?));
+            }
+            Ok(table.write(out, !options.no_headers))
+        }
     }
 }
 

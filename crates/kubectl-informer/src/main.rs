@@ -12,8 +12,11 @@ mod table;
 mod path;
 
 mod diff;
+mod jsonpath;
 mod template;
 mod until;
+
+mod custom_columns;
 
 mod demo;
 

@@ -4,6 +4,7 @@
 //! none, `{.status.phase}` as in kubectl's templates, `\.` or quotes for a dot within a name. An element
 //! of a list can be named: `status.conditions[Ready].status`.
 
+mod filter;
 pub(crate) mod key;
 mod parse;
 
@@ -12,6 +13,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
+use self::filter::Filter;
 use crate::cells;
 use crate::syntax::SyntaxError;
 
@@ -34,15 +36,12 @@ pub(crate) enum Step {
     Each,
     /// The elements of a list that pass a test.
     Where(Filter),
-}
-
-/// A test of the elements of a list: `?(@.type=="Ready")`.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Filter {
-    /// From the element to what is tested.
-    steps: Vec<Step>,
-    /// What it is to be, or not to be; nothing if it is to be there.
-    test: Option<(bool, Value)>,
+    /// Elements of a list from one to before another, every so many. In templates only.
+    Slice([Option<i64>; 3]),
+    /// What each of some steps leads to. In templates only.
+    Union(Vec<Step>),
+    /// The value, and all lists and objects within it. In templates only.
+    Descend,
 }
 
 impl Path {
@@ -51,11 +50,16 @@ impl Path {
         Self { steps }
     }
 
-    /// The path that a text begins with, and how many bytes of it that is.
+    /// The path that starts at a byte of a text, and where it ends.
     ///
     /// It ends before white space and what no name has: `=`, `!`, `<`, `>`, `,`, `&`, `|`, `(` and `)`.
     pub(crate) fn parse_start(text: &str, from: usize) -> Result<(Self, usize), SyntaxError> {
         parse::path(text, from)
+    }
+
+    /// Steps as in the templates of kubectl, up to what can be none of them: `@.items[0:2]..name`.
+    pub(crate) fn parse_steps(text: &str, from: usize) -> Result<(Vec<Step>, usize), SyntaxError> {
+        parse::steps(text, from)
     }
 
     /// The steps in their order.
@@ -71,14 +75,18 @@ impl Path {
 
 /// The values that steps lead to.
 pub(crate) fn find<'a>(steps: &[Step], object: &'a Value) -> Vec<&'a Value> {
-    let mut values = vec![object];
-    for step in steps {
-        values = values.into_iter().flat_map(|value| step.from(value)).collect();
-    }
-    values
+    steps.iter().fold(vec![object], |values, step| step.follow(&values))
 }
 
 impl Step {
+    /// The values that it leads to from these, each part of a union from all of them.
+    pub(crate) fn follow<'a>(&self, values: &[&'a Value]) -> Vec<&'a Value> {
+        match self {
+            Self::Union(steps) => steps.iter().flat_map(|step| step.follow(values)).collect(),
+            step => values.iter().flat_map(|value| step.from(value)).collect(),
+        }
+    }
+
     fn from<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         match (self, value) {
             (Self::Field(name) | Self::Named(name), Value::Object(fields)) => {
@@ -93,8 +101,40 @@ impl Step {
             (Self::Where(filter), Value::Array(elements)) => {
                 elements.iter().filter(|element| filter.passes(element)).collect()
             }
+            (Self::Slice(places), Value::Array(elements)) => slice(elements, *places),
+            (Self::Descend, value) => {
+                let mut found = Vec::new();
+                descend(value, &mut found);
+                found
+            }
             _ => Vec::new(),
         }
+    }
+}
+
+fn slice(elements: &[Value], [from, to, step]: [Option<i64>; 3]) -> Vec<&Value> {
+    let length = elements.len() as i64;
+    let place = |at: i64| (if at < 0 { at.saturating_add(length) } else { at }).clamp(0, length);
+    let (from, to) = (place(from.unwrap_or(0)), place(to.unwrap_or(length)));
+    let step = usize::try_from(step.unwrap_or(1)).unwrap_or(1).max(1);
+    elements.get(from as usize..to as usize).unwrap_or_default().iter().step_by(step).collect()
+}
+
+fn descend<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
+    match value {
+        Value::Array(elements) if !elements.is_empty() => {
+            found.push(value);
+            for element in elements {
+                descend(element, found);
+            }
+        }
+        Value::Object(fields) if !fields.is_empty() => {
+            found.push(value);
+            for field in fields.values() {
+                descend(field, found);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -103,19 +143,6 @@ pub(crate) fn position(index: i64, length: usize) -> Option<usize> {
     let distance = usize::try_from(index.unsigned_abs()).ok()?;
     let at = if index < 0 { length.checked_sub(distance)? } else { distance };
     (at < length).then_some(at)
-}
-
-impl Filter {
-    /// Whether an element passes the test.
-    pub(crate) fn passes(&self, element: &Value) -> bool {
-        let found = find(&self.steps, element);
-        match &self.test {
-            None => !found.is_empty(),
-            Some((equal, literal)) => {
-                !found.is_empty() && found.iter().all(|value| (*value == literal) == *equal)
-            }
-        }
-    }
 }
 
 impl FromStr for Path {
@@ -146,18 +173,17 @@ impl fmt::Display for Step {
             Self::Field(name) | Self::Named(name) => write!(f, "[{}]", Quoted(name)),
             Self::Index(index) => write!(f, "[{index}]"),
             Self::Each => f.write_str("[*]"),
-            Self::Where(filter) => {
-                f.write_str("[?(@")?;
-                filter.steps.iter().try_for_each(|step| step.fmt(f))?;
-                if let Some((equal, literal)) = &filter.test {
-                    f.write_str(if *equal { "==" } else { "!=" })?;
-                    match literal {
-                        Value::String(text) => Quoted(text).fmt(f)?,
-                        other => other.fmt(f)?,
-                    }
-                }
-                f.write_str(")]")
+            Self::Where(filter) => write!(f, "[{filter}]"),
+            Self::Slice(places) => {
+                let shown = places.map(|place| place.map_or(String::new(), |at| at.to_string()));
+                write!(f, "[{}]", shown.join(":"))
             }
+            Self::Union(steps) => {
+                let shown: Vec<_> = steps.iter().map(ToString::to_string).collect();
+                let inside = |step: &String| step.trim_matches(['[', ']', '.']).to_owned();
+                write!(f, "[{}]", shown.iter().map(inside).collect::<Vec<_>>().join(","))
+            }
+            Self::Descend => f.write_str(".."),
         }
     }
 }

@@ -8,9 +8,9 @@
 
 mod function;
 mod lex;
-mod literal;
+pub(crate) mod literal;
 mod parse;
-mod print;
+pub(crate) mod print;
 mod printf;
 mod run;
 

@@ -38,9 +38,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "REGEX")]
     exclude: Option<Regex>,
 
-    /// How to show an event: text, wide, json (one event a line), yaml, name, or template=… in the
-    /// language of Go's templates, as for kubectl: `.` is the object, and `$event` has type, key, time
-    /// and so on.
+    /// How to show an event: text, wide, json (one event a line), yaml or name; or as for kubectl
+    /// jsonpath=…, custom-columns=… (in the place of the usual columns), and template=… in the
+    /// language of Go's templates, in which `.` is the object and `$event` has type, key, time and so
+    /// on.
     #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = output)]
     output: Output,
 

@@ -51,7 +51,8 @@ impl<'a> At<'a> {
             Step::Index(index) => path::position(*index, self.length) == Some(self.position),
             Step::Named(name) => !key::find(std::slice::from_ref(self.value), name).is_empty(),
             Step::Where(filter) => filter.passes(self.value),
-            Step::Field(_) => false,
+            // Paths have none of the others.
+            Step::Field(_) | Step::Slice(_) | Step::Union(_) | Step::Descend => false,
         }
     }
 }

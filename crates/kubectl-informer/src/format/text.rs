@@ -1,11 +1,14 @@
 //! A line for people: when, what, which object, and the columns that kubectl would show.
 
 use embedded_apiserver::Columns;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use serde_json::Value;
 
 use super::Extras;
 use crate::cells::{one_line, width as columns_of};
 use crate::color::{self, BLUE, BOLD, DIM, GREEN, RED, Style, YELLOW, paint};
+use crate::custom_columns;
 use crate::diff::{Change, Diff, diff};
 use crate::discovery::Type;
 use crate::record::{Happened, Record};
@@ -41,18 +44,33 @@ pub(super) struct Text {
 
 /// The lines of one type.
 struct Table {
-    columns: Columns,
+    source: Source,
     /// Which of the columns are shown, what they are called, and how wide they are by now.
     shown: Vec<(usize, String, usize)>,
     titled: bool,
 }
 
+/// Where what the columns show comes from.
+enum Source {
+    Kubectl(Columns),
+    Own(custom_columns::Columns),
+}
+
 impl Text {
-    pub(super) fn new(types: Vec<Columned>, wide: bool, extras: Extras) -> Self {
+    pub(super) fn new(
+        types: Vec<Columned>,
+        own: Option<&custom_columns::Columns>,
+        wide: bool,
+        extras: Extras,
+    ) -> Self {
+        let table = |columns| match own {
+            Some(own) => Table::own(own.clone()),
+            None => Table::kubectl(columns, wide),
+        };
         let kind_width = types.iter().map(|each| each.kind.chars().count()).max().unwrap_or(0);
         Self {
             kind_width: kind_width.max("KIND".len()),
-            tables: types.into_iter().map(|each| Table::new(each.columns, wide)).collect(),
+            tables: types.into_iter().map(|each| table(each.columns)).collect(),
             name_width: "NAME".len(),
             extras,
             zone: TimeZone::system(),
@@ -146,7 +164,13 @@ struct Cell {
 }
 
 impl Table {
-    fn new(columns: Columns, wide: bool) -> Self {
+    fn own(columns: custom_columns::Columns) -> Self {
+        let shown = columns.names().enumerate();
+        let shown = shown.map(|(place, name)| (place, name.to_owned(), columns_of(name))).collect();
+        Self { source: Source::Own(columns), shown, titled: false }
+    }
+
+    fn kubectl(columns: Columns, wide: bool) -> Self {
         let shown = columns.definitions().enumerate();
         // The name is shown with the namespace, in its own place.
         let shown = shown.filter(|(_, column)| column.name != "Name" && (wide || !column.wide));
@@ -157,14 +181,14 @@ impl Table {
             (place, title, width)
         });
         let shown = shown.collect();
-        Self { columns, shown, titled: false }
+        Self { source: Source::Kubectl(columns), shown, titled: false }
     }
 
     /// What the columns show of an object; what an update has changed in them stands out.
     fn cells(&mut self, record: &Record) -> Result<Vec<Cell>, String> {
-        let mut now = self.columns.cells(&record.value()?, record.time);
+        let mut now = self.source.cells(&record.value()?, record.time);
         let old = match record.old_value() {
-            Some(old) => self.columns.cells(&old?, record.time),
+            Some(old) => self.source.cells(&old?, record.time),
             None => Vec::new(),
         };
         let mut cells = Vec::new();
@@ -175,6 +199,15 @@ impl Table {
             cells.push(Cell { text, style: changed.then_some(BOLD) });
         }
         Ok(cells)
+    }
+}
+
+impl Source {
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<String> {
+        match self {
+            Source::Kubectl(columns) => columns.cells(object, now),
+            Source::Own(columns) => columns.row(object),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::discovery::Type;
 use crate::record;
-use crate::template::Template;
+use crate::syntax::SyntaxError;
 
 /// Objects, each with its type.
 pub(super) struct Items<'a>(pub(super) Vec<(&'a Type, &'a Object<Untyped>)>);
@@ -60,18 +60,18 @@ impl Items<'_> {
     }
 
     /// As kubectl does it: `.` is the object that was named, or the list of all, with `items`.
-    pub(super) fn template(
+    pub(super) fn one_text(
         &self,
         out: &mut impl Write,
-        template: &Template,
         single: bool,
+        render: impl FnOnce(&Value) -> Result<String, SyntaxError>,
     ) -> Result<io::Result<()>, String> {
         let value = match self.0.as_slice() {
             [] if single => return Ok(Ok(())),
             [(of, object)] if single => value(of, object)?,
             _ => json!({"apiVersion": "v1", "items": self, "kind": "List", "metadata": metadata()}),
         };
-        let text = template.render(&value, &Value::Null).map_err(|error| error.to_string())?;
+        let text = render(&value).map_err(|error| error.to_string())?;
         Ok(out.write_all(text.as_bytes()))
     }
 

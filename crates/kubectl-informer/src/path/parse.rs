@@ -2,12 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Filter, Path, Step};
+use super::filter::{Comparison, Filter, Operand};
+use super::{Path, Step};
 use crate::syntax::SyntaxError;
 
 /// Longer and deeper than any path.
 const MAX_LENGTH: usize = 4096;
 const MAX_STEPS: usize = 100;
+/// Side by side in one bracket.
+const MAX_UNION: usize = 16;
 
 const EXAMPLES: &str = "a path is written as status.phase, spec.containers[0].image, \
     status.conditions[Ready].status or metadata.labels['app.kubernetes.io/name']";
@@ -30,7 +33,7 @@ pub(super) fn whole(text: &str) -> Result<Path, SyntaxError> {
 
 /// Reads the path that starts at a byte of the text. Returns where it ends, too.
 pub(super) fn path(text: &str, from: usize) -> Result<(Path, usize), SyntaxError> {
-    let mut reader = Reader { text, at: from, in_filter: false };
+    let mut reader = Reader { text, at: from, in_filter: false, template: false };
     if text.len() > MAX_LENGTH {
         return Err(reader.error(format!("an expression may have at most {MAX_LENGTH} bytes")));
     }
@@ -56,6 +59,18 @@ pub(super) fn path(text: &str, from: usize) -> Result<(Path, usize), SyntaxError
     Ok((Path::new(steps), reader.at))
 }
 
+/// Reads the steps that start at a byte of a template. Returns where they end, too.
+pub(super) fn steps(text: &str, from: usize) -> Result<(Vec<Step>, usize), SyntaxError> {
+    let mut reader = Reader { text, at: from, in_filter: false, template: true };
+    let _ = reader.take("$") || reader.take("@");
+    // A dot alone is the value itself.
+    if reader.peek() == Some('.') && reader.second().is_none_or(|c| c == '}' || c.is_whitespace()) {
+        return Ok((Vec::new(), reader.at + 1));
+    }
+    let steps = reader.steps(false)?;
+    Ok((steps, reader.at))
+}
+
 fn ends_name(c: char) -> bool {
     c.is_whitespace()
         || matches!(
@@ -69,6 +84,8 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     in_filter: bool,
+    /// Whether it may be all that templates have.
+    template: bool,
 }
 
 impl Reader<'_> {
@@ -116,6 +133,13 @@ impl Reader<'_> {
         loop {
             match self.peek() {
                 Some('[') => steps.push(self.brackets()?),
+                Some('.') if self.template && self.take("..") => {
+                    steps.push(Step::Descend);
+                    if self.peek().is_some_and(|next| !ends_name(next)) {
+                        let step = self.field(&[])?;
+                        steps.push(step);
+                    }
+                }
                 Some('.') => {
                     self.next();
                     // `.['a']` is a habit from other languages.
@@ -168,35 +192,52 @@ impl Reader<'_> {
         let start = self.at;
         self.next();
         self.skip_spaces();
-        let step = match self.peek() {
-            Some('?') => return self.filter(start),
+        if self.peek() == Some('?') {
+            return self.filter(start);
+        }
+        let mut steps = vec![self.in_brackets(start)?];
+        self.skip_spaces();
+        while self.template && self.take(",") {
+            if steps.len() == MAX_UNION {
+                return Err(self.error(format!("more than {MAX_UNION} in one bracket")));
+            }
+            self.skip_spaces();
+            steps.push(self.in_brackets(start)?);
+            self.skip_spaces();
+        }
+        if !self.take("]") {
+            return Err(self.error("expected the end of the bracket, ]").hint(EXAMPLES));
+        }
+        match <[Step; 1]>::try_from(steps) {
+            Ok([step]) => Ok(step),
+            Err(steps) => Ok(Step::Union(steps)),
+        }
+    }
+
+    fn in_brackets(&mut self, start: usize) -> Result<Step, SyntaxError> {
+        match self.peek() {
             Some(quote @ ('\'' | '"')) => {
                 self.next();
-                Step::Named(self.quoted(quote)?)
+                Ok(Step::Named(self.quoted(quote)?))
             }
-            _ => self.bare(start)?,
-        };
-        self.skip_spaces();
-        if self.take("]") {
-            return Ok(step);
+            _ => self.bare(start),
         }
-        Err(self.error("expected the end of the bracket, ]").hint(EXAMPLES))
     }
 
     /// What stands in brackets without quotes.
     fn bare(&mut self, start: usize) -> Result<Step, SyntaxError> {
-        let Some(length) = self.rest().find(']') else {
+        let ends: &[char] = if self.template { &[']', ','] } else { &[']'] };
+        let Some(length) = self.rest().find(ends) else {
             return Err(self.error_at(start, "this bracket is not closed").hint(EXAMPLES));
         };
         let inside = self.rest()[..length].trim_end().to_owned();
+        let numbers = inside.bytes().all(|byte| b"0123456789-:, ".contains(&byte));
         let step = match inside.as_str() {
             "" | "*" => Step::Each,
             _ => match inside.parse() {
                 Ok(index) => Step::Index(index),
-                Err(_)
-                    if inside.contains([':', ','])
-                        && inside.bytes().all(|b| b"0123456789-:, ".contains(&b)) =>
-                {
+                Err(_) if self.template && numbers => self.slice(&inside)?,
+                Err(_) if inside.contains([':', ',']) && numbers => {
                     return Err(self
                         .error("slices and several indexes are not supported here")
                         .hint("write one index, [0], or [*] for all elements"));
@@ -211,6 +252,23 @@ impl Reader<'_> {
         };
         self.at += length;
         Ok(step)
+    }
+
+    fn slice(&self, inside: &str) -> Result<Step, SyntaxError> {
+        let wrong = || {
+            self.error(format!("{inside} is no slice")).hint("write it as [0:2], [-2:] or [::2]")
+        };
+        let mut places = [None; 3];
+        for (at, part) in inside.split(':').map(str::trim).enumerate() {
+            let place = places.get_mut(at).ok_or_else(wrong)?;
+            if !part.is_empty() {
+                *place = Some(part.parse().map_err(|_| wrong())?);
+            }
+        }
+        if places[2].is_some_and(|step| step <= 0) {
+            return Err(wrong());
+        }
+        Ok(Step::Slice(places))
     }
 
     /// A text, after its opening quote, up to the closing one.
@@ -243,12 +301,10 @@ impl Reader<'_> {
         }
         let steps = self.steps(false)?;
         self.skip_spaces();
-        let test = if self.take("==") || self.take("=") {
-            Some((true, self.literal()?))
-        } else if self.take("!=") {
-            Some((false, self.literal()?))
-        } else {
-            None
+        let comparison = Comparison::ALL.iter().find(|(sign, _)| self.take(sign));
+        let test = match comparison {
+            Some((_, comparison)) => Some((*comparison, self.compared_to()?)),
+            None => None,
         };
         self.skip_spaces();
         let parenthesis = self.take(")");
@@ -259,6 +315,14 @@ impl Reader<'_> {
         }
         self.in_filter = false;
         Ok(Step::Where(Filter { steps, test }))
+    }
+
+    fn compared_to(&mut self) -> Result<Operand, SyntaxError> {
+        self.skip_spaces();
+        if self.take("@") {
+            return Ok(Operand::Steps(self.steps(false)?));
+        }
+        self.literal().map(Operand::Literal)
     }
 
     fn literal(&mut self) -> Result<Value, SyntaxError> {

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::filter::{Comparison, Operand};
 use super::*;
 
 fn pod() -> Value {
@@ -79,6 +80,9 @@ fn elements_are_found_by_place_name_and_test() {
         ("status.conditions[?(@.type!='Ready')].status", json!(["True"])),
         ("spec.containers[?(@.ports)].name", json!(["app"])),
         ("spec.containers[?(@.ports[0].containerPort==80)].name", json!(["app"])),
+        ("spec.containers[?(@.ports[0].containerPort>=80)].name", json!(["app"])),
+        ("spec.containers[?(@.name<'b')].name", json!(["app"])),
+        ("spec.containers[?(@.name==@.image)].name", json!([])),
         ("status.nothing.at.all", json!([])),
         ("status.phase.more", json!([])),
         ("metadata.labels.*", json!(["shop", "front"])),
@@ -158,8 +162,9 @@ fn step() -> impl Strategy<Value = Step> {
         "[a-z0-9./'\\\\ \\[\\]]{0,5}".prop_map(Step::Named),
         any::<i64>().prop_map(Step::Index),
         Just(Step::Each),
-        ("[a-z.]{1,3}", "[a-z'\\\\ ]{0,3}", any::<bool>()).prop_map(|(name, value, equal)| {
-            let test = Some((equal, Value::String(value)));
+        ("[a-z.]{1,3}", "[a-z'\\\\ ]{0,3}", 0_usize..6).prop_map(|(name, value, comparison)| {
+            let literal = Operand::Literal(Value::String(value));
+            let test = Some((Comparison::ALL[comparison].1, literal));
             Step::Where(Filter { steps: vec![Step::Field(name)], test })
         }),
     ]

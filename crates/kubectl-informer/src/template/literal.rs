@@ -3,16 +3,28 @@
 use serde_json::{Number, Value};
 
 /// A place in the literal, and what is wrong there.
-type Problem = (usize, String);
+pub(crate) type Problem = (usize, String);
 
 /// Reads a text with its quotes. A text in single quotes is the number of its character.
 pub(super) fn quoted(source: &str, quote: char) -> Result<(Value, usize), Problem> {
+    let (text, length) = text(source, quote)?;
+    if quote != '\'' {
+        return Ok((Value::String(text), length));
+    }
+    let mut chars = text.chars();
+    if let (Some(c), None) = (chars.next(), chars.next()) {
+        return Ok((Value::from(u32::from(c)), length));
+    }
+    Err((0, "single quotes are around one character; texts have double quotes".to_owned()))
+}
+
+/// Reads a text with its quotes, and how long that is.
+pub(crate) fn text(source: &str, quote: char) -> Result<(String, usize), Problem> {
     let unclosed = || (0, format!("this {quote} is not closed"));
     if quote == '`' {
         let length = source[1..].find('`').ok_or_else(unclosed)?;
         // Carriage returns are no part of it.
-        let text = source[1..=length].replace('\r', "");
-        return Ok((Value::String(text), length + 2));
+        return Ok((source[1..=length].replace('\r', ""), length + 2));
     }
     let mut text = String::new();
     let mut at = 1;
@@ -21,27 +33,17 @@ pub(super) fn quoted(source: &str, quote: char) -> Result<(Value, usize), Proble
         match next {
             '\\' => {
                 let (c, length) = escape(&source[at..], quote).ok_or_else(|| {
-                    let problem = "this escape is not known, in quotes: write \\n, \\t, \\\", \\\\ or \\u00e4";
+                    let problem = "this escape is not known: write \\n, \\t, \\\", \\\\ or \\u00e4";
                     (at, problem.to_owned())
                 })?;
                 text.push(c);
                 at += length;
             }
-            _ if next == quote => break,
+            _ if next == quote => return Ok((text, at + 1)),
             _ => {
                 text.push(next);
                 at += next.len_utf8();
             }
-        }
-    }
-    if quote == '"' {
-        return Ok((Value::String(text), at + 1));
-    }
-    let mut chars = text.chars();
-    match (chars.next(), chars.next()) {
-        (Some(c), None) => Ok((Value::from(u32::from(c)), at + 1)),
-        _ => {
-            Err((0, "single quotes are around one character; texts have double quotes".to_owned()))
         }
     }
 }

@@ -3,17 +3,17 @@
 use serde_json::{Number, Value};
 
 /// More than this no template makes of an object.
-pub(super) const MAX_OUTPUT: usize = 16 * 1024 * 1024;
+pub(crate) const MAX_OUTPUT: usize = 16 * 1024 * 1024;
 
 /// A text that does not grow beyond a limit.
 #[derive(Default)]
-pub(super) struct Text {
+pub(crate) struct Text {
     text: String,
     full: bool,
 }
 
 impl Text {
-    pub(super) fn push(&mut self, more: &str) {
+    pub(crate) fn push(&mut self, more: &str) {
         if self.text.len() + more.len() > MAX_OUTPUT {
             self.full = true;
         }
@@ -23,16 +23,16 @@ impl Text {
     }
 
     /// The text, unless it was too long.
-    pub(super) fn finish(self) -> Option<String> {
+    pub(crate) fn finish(self) -> Option<String> {
         (!self.full).then_some(self.text)
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.full
     }
 
     /// Adds a value. Nothing has another name where it is part of something.
-    pub(super) fn show(&mut self, value: &Value) {
+    pub(crate) fn show(&mut self, value: &Value) {
         match value {
             Value::Null => self.push("<nil>"),
             Value::Bool(value) => self.push(if *value { "true" } else { "false" }),

@@ -139,6 +139,21 @@ fn a_template_has_the_object_and_the_event() {
 }
 
 #[test]
+fn paths_and_columns_are_those_of_kubectl() {
+    let cluster = Cluster::start("jsonpath");
+    cluster.pod("nginx", &json!({"app": "web"}));
+    let run = cluster.run(&["pods", "-o", "jsonpath={.spec.containers[*].image}", "--count", "1"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "nginx\n"));
+    let columns = "custom-columns=APP:.metadata.labels.app,NODE:.spec.nodeName";
+    let run = cluster.run(&["pods", "-o", columns, "--count", "1"]);
+    let lines: Vec<_> = run.stdout.lines().collect();
+    let title = lines[0].split_whitespace().collect::<Vec<_>>();
+    assert_eq!(title, ["TIME", "EVENT", "KIND", "NAME", "APP", "NODE", "VERSION"]);
+    let words = words(lines[1]);
+    assert!(words.starts_with("ADD Pod default/nginx web <none> "), "{words}");
+}
+
+#[test]
 fn an_object_that_a_template_does_not_fit_is_named_and_the_next_is_shown() {
     let cluster = Cluster::start("template-unfit");
     cluster.pod("a", &json!({}));
