@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{doctor, get, serve, watch};
+use crate::{doctor, get, serve, top, watch};
 
 /// Watches Kubernetes the way a controller does: through an informer.
 ///
@@ -22,5 +22,6 @@ pub(crate) enum Command {
     Watch(Box<watch::Options>),
     Get(Box<get::Options>),
     Doctor(Box<doctor::Options>),
+    Top(Box<top::Options>),
     Serve(serve::Options),
 }

@@ -5,15 +5,22 @@ mod duration;
 mod outcome;
 mod signals;
 
+#[allow(dead_code)]
 mod cells;
+#[allow(dead_code)]
 mod syntax;
 mod table;
 
+#[allow(dead_code)]
 mod path;
 
+#[allow(dead_code)]
 mod diff;
+#[allow(dead_code)]
 mod jsonpath;
+#[allow(dead_code)]
 mod template;
+#[allow(dead_code)]
 mod until;
 
 mod custom_columns;
@@ -41,6 +48,8 @@ mod watch;
 
 mod get;
 
+mod top;
+
 mod doctor;
 
 mod serve;
@@ -61,6 +70,7 @@ async fn main() -> ExitCode {
         Command::Watch(options) => watch::watch(*options).await,
         Command::Get(options) => get::get(*options).await,
         Command::Doctor(options) => doctor::doctor(*options).await,
+        Command::Top(options) => top::top(*options).await,
         Command::Serve(options) => serve::serve(&options).await.map(|()| Outcome::Met),
     };
     match outcome {

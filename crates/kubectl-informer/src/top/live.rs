@@ -1,0 +1,66 @@
+//! A text on the terminal that is replaced by the next.
+
+use std::io::{self, Write as _};
+
+use crate::cells::keep_start;
+
+/// What is on the terminal now.
+#[derive(Default)]
+pub(super) struct Live {
+    lines: usize,
+}
+
+impl Live {
+    /// Puts this in the place of what was drawn before, as much as fits.
+    pub(super) fn draw(&mut self, text: &str) -> io::Result<()> {
+        let size = terminal_size::terminal_size_of(io::stdout());
+        let (width, height) = size.map_or((80, 24), |(width, height)| (width.0, height.0));
+        let (width, height) = (usize::from(width), usize::from(height));
+        let shown = fitting(text, width, height.saturating_sub(1));
+        let before = self.erasure();
+        self.lines = shown.matches('\n').count();
+        Self::write(&format!("{before}{shown}"))
+    }
+
+    /// Leaves this on the terminal, all of it.
+    pub(super) fn end(&mut self, text: &str) -> io::Result<()> {
+        let before = self.erasure();
+        self.lines = 0;
+        Self::write(&format!("{before}{text}"))
+    }
+
+    fn erasure(&self) -> String {
+        match self.lines {
+            0 => String::new(),
+            lines => format!("\x1b[{lines}A\r\x1b[J"),
+        }
+    }
+
+    /// One write, so that nothing comes between.
+    fn write(text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+}
+
+/// What would wrap could not be taken away again.
+fn fitting(text: &str, width: usize, height: usize) -> String {
+    let mut shown = String::new();
+    for line in text.lines().take(height) {
+        shown.push_str(&keep_start(line, width.saturating_sub(1)));
+        shown.push('\n');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_fits_is_drawn() {
+        assert_eq!(fitting("abcdef\nb\nc\n", 5, 2), "abc…\nb\n");
+        assert_eq!(fitting("abc\n", 0, 0), "");
+    }
+}

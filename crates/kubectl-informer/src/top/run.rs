@@ -1,0 +1,222 @@
+//! Looking: informers in, counts out.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{BoxStream, SelectAll, select_all};
+use http::Request;
+use jiff::Timestamp;
+use kube_core::{DynamicObject, Resource as _};
+use kube_informer::{ErrorReport, Event, Untyped};
+use serde_json::Value;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use super::count::Counts;
+use super::live::Live;
+use super::show::View;
+use super::{Format, Options};
+use crate::caches::Caches;
+use crate::chosen::{Chosen, choose};
+use crate::connect::Cluster;
+use crate::diff::diff;
+use crate::discovery::{Type, Types};
+use crate::outcome::Outcome;
+use crate::plain;
+use crate::record::{Happened, Record, Watched};
+use crate::screen::{Screen, written};
+use crate::signals::Stop;
+
+/// What changes often in most clusters.
+const USUAL: [&str; 6] = [
+    "pods",
+    "deployments.apps",
+    "nodes",
+    "leases.coordination.k8s.io",
+    "endpointslices.discovery.k8s.io",
+    "events",
+];
+
+/// How often what is shown is replaced.
+const REFRESH: Duration = Duration::from_secs(1);
+
+/// How long the first lists may take.
+const SYNC_MAX: Duration = Duration::from_secs(60);
+
+/// How many events are taken at once.
+const BATCH: usize = 256;
+
+/// A look that has begun.
+pub(super) struct Top {
+    options: Options,
+    caches: Caches,
+    events: SelectAll<BoxStream<'static, (usize, Event<Untyped>)>>,
+    counts: Counts,
+    live: Option<Live>,
+    /// Since when it is counted.
+    since: Instant,
+    screen: Screen,
+    cluster: Cluster,
+}
+
+impl Top {
+    pub(super) async fn start(options: Options, live: bool) -> Result<Self, String> {
+        let mut screen = Screen::new(true, crate::color::When::Auto.on(&io::stderr()));
+        let cluster = Cluster::connect(&options.connect).await?;
+        if let Some(notice) = cluster.notice() {
+            screen.note(&notice);
+        }
+        let chosen = chosen(&options, &cluster, &mut screen).await?;
+        let mut caches = Caches::new(chosen.iter(), &cluster, &options.scope)?;
+        let streams = caches.all.iter().enumerate().map(|(place, cache)| {
+            let events = cache.informer.handler().only_changes().stream();
+            events.map(move |event| (place, event)).boxed()
+        });
+        let events = select_all(streams.collect::<Vec<_>>());
+        caches.start();
+        let counts = Counts::new(caches.all.len());
+        let live = live.then(Live::default);
+        Ok(Self { options, caches, events, counts, live, since: Instant::now(), screen, cluster })
+    }
+
+    pub(super) async fn run(
+        mut self,
+        mut stop: Stop,
+        length: Option<Duration>,
+    ) -> Result<Outcome, String> {
+        if !self.caches.synced(&self.cluster, SYNC_MAX, &mut self.screen, &mut stop).await? {
+            return Ok(Outcome::Met);
+        }
+        self.screen.end();
+        self.since = Instant::now();
+        let followed = self.follow(&mut stop, length.map(|length| self.since + length)).await?;
+        let text = match self.options.output {
+            Format::Text => self.view().text()?,
+            Format::Json => self.view().json()?,
+        };
+        written(followed.and_then(|()| self.live.get_or_insert_default().end(&text)))
+    }
+
+    /// Counts until it is over. The inner error is that of the output.
+    async fn follow(
+        &mut self,
+        stop: &mut Stop,
+        deadline: Option<Instant>,
+    ) -> Result<io::Result<()>, String> {
+        let mut refresh = interval(REFRESH);
+        refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut events = std::mem::take(&mut self.events).ready_chunks(BATCH);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.requested() => return Ok(Ok(())),
+                () = at(deadline) => return Ok(Ok(())),
+                Some((place, report)) = self.caches.errors.recv() => self.note(place, &report),
+                _ = refresh.tick() => {
+                    let text = self.view().text()?;
+                    if let Some(Err(error)) = self.live.as_mut().map(|live| live.draw(&text)) {
+                        return Ok(Err(error));
+                    }
+                }
+                Some(batch) = events.next() => {
+                    for (place, event) in batch {
+                        self.count(place, event)?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, place: usize, event: Event<Untyped>) -> Result<(), String> {
+        let watched = Watched { place, of: self.caches.all[place].of.clone() };
+        let Some(record) = Record::new(event, &watched, Timestamp::now()) else { return Ok(()) };
+        // What was there when we came has not changed.
+        if record.initial {
+            return Ok(());
+        }
+        let bytes = record.object.to_json().map_or(0, |json| json.len() as u64);
+        let changed = changed(&record)?;
+        self.counts.count((place, record.key()), record.happened, bytes, changed);
+        Ok(())
+    }
+
+    /// On a live screen there is no place for it, and the next second shows whether it is over.
+    fn note(&mut self, place: usize, report: &ErrorReport) {
+        if self.live.is_none() {
+            let asked = plain::Asked {
+                of: &self.caches.all[place].of,
+                namespaces: &self.caches.namespaces,
+                place: &self.cluster.place,
+                during: Some(&report.during),
+            };
+            let problem = plain::problem(&report.error, &asked);
+            let name = self.caches.all[place].of.name();
+            self.screen.note(&format!("{name}: {problem}; {}", report.next));
+        }
+    }
+
+    fn view(&self) -> View<'_> {
+        let types = self.caches.all.iter();
+        View {
+            counts: &self.counts,
+            types: types.map(|it| (it.of.clone(), it.informer.lister().len())).collect(),
+            time: self.since.elapsed(),
+            limit: self.options.limit,
+        }
+    }
+}
+
+/// The paths that an update changed, without what always changes.
+fn changed(record: &Record) -> Result<Vec<String>, String> {
+    if record.happened != Happened::Update {
+        return Ok(Vec::new());
+    }
+    let Some(old) = record.old_value().transpose()? else { return Ok(Vec::new()) };
+    let new = record.value()?;
+    let diff = diff(&old, &new);
+    Ok(diff.changes().iter().map(crate::diff::Change::path).collect())
+}
+
+async fn chosen(
+    options: &Options,
+    cluster: &Cluster,
+    screen: &mut Screen,
+) -> Result<Vec<Chosen>, String> {
+    if !options.types.is_empty() {
+        return choose(&options.types.join(","), cluster).await;
+    }
+    let types = Types::discover(&cluster.client)
+        .await
+        .map_err(|error| plain::unreachable(&error, &cluster.place))?;
+    let namespaces = options.scope.namespaces(cluster)?;
+    let mut there = Vec::new();
+    for of in USUAL.iter().filter_map(|word| types.find(word).ok()).flatten() {
+        if may_list(cluster, of, &namespaces).await {
+            there.push(of.name());
+        } else {
+            screen.note(&format!("without {}, which you may not list", of.name()));
+        }
+    }
+    if there.is_empty() {
+        return Err("you may list none of the types that usually change most\n\
+                    name those that you may, or a namespace with -n NAMESPACE"
+            .to_owned());
+    }
+    choose(&there.join(","), cluster).await
+}
+
+/// Whether it is not forbidden: any other trouble may be over by the time that it is watched.
+async fn may_list(cluster: &Cluster, of: &Type, namespaces: &[String]) -> bool {
+    let namespace = namespaces.first().map(String::as_str).filter(|_| of.namespaced);
+    let path = format!("{}?limit=1", DynamicObject::url_path(&of.resource(), namespace));
+    let Ok(request) = Request::get(path).body(Vec::new()) else { return true };
+    let listed = cluster.client.request::<Value>(request).await;
+    !matches!(listed, Err(kube_client::Error::Api(status)) if status.code == 403)
+}
+
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,174 @@
+//! What was counted, for people and for programs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::count::{Busy, Counts, rate};
+use crate::discovery::Type;
+use crate::plain;
+use crate::status::{counted, grouped};
+use crate::table::Table;
+
+/// Fields that are named of an object.
+const FIELDS_SHOWN: usize = 3;
+
+/// What is shown of a moment.
+pub(super) struct View<'a> {
+    pub(super) counts: &'a Counts,
+    /// The types, and how many objects there are now.
+    pub(super) types: Vec<(Arc<Type>, usize)>,
+    pub(super) time: Duration,
+    pub(super) limit: usize,
+}
+
+impl View<'_> {
+    pub(super) fn text(&self) -> Result<String, String> {
+        let Self { counts, time, .. } = self;
+        let bytes: u64 = counts.types.iter().map(|changes| changes.bytes).sum();
+        let digits = usize::from(time.as_secs() < 10);
+        let seconds = format!("{:.digits$} s", time.as_secs_f64());
+        let mut text = if counts.all() == 0 {
+            format!("nothing changed in {seconds}\n")
+        } else {
+            format!(
+                "{} in {seconds}, {} a second, {}\n",
+                counted(counts.all(), "change"),
+                decimal(rate(counts.all(), *time)),
+                per_second(bytes, *time)
+            )
+        };
+        text.push('\n');
+        push(&mut text, &self.types())?;
+        let busiest = counts.busiest(self.limit);
+        if !busiest.is_empty() {
+            text.push('\n');
+            push(&mut text, &self.objects(&busiest))?;
+        }
+        Ok(text)
+    }
+
+    fn types(&self) -> Table {
+        let mut table = Table::plain(&[
+            "TYPE",
+            "OBJECTS",
+            "CHANGES/S",
+            "ADDED",
+            "UPDATED",
+            "DELETED",
+            "BYTES/S",
+        ]);
+        let mut rows: Vec<_> = self.types.iter().zip(&self.counts.types).collect();
+        rows.sort_by_key(|(_, changes)| std::cmp::Reverse(changes.all()));
+        for ((of, objects), changes) in rows {
+            table.push(&[
+                of.name(),
+                grouped(*objects as u64),
+                decimal(rate(changes.all(), self.time)),
+                grouped(changes.added),
+                grouped(changes.updated),
+                grouped(changes.deleted),
+                per_second(changes.bytes, self.time),
+            ]);
+        }
+        table
+    }
+
+    fn objects(&self, busiest: &[(usize, &str, &Busy)]) -> Table {
+        let mut table = Table::plain(&["CHANGES", "PER SECOND", "KIND", "NAME", "WHAT CHANGES"]);
+        for (place, key, busy) in busiest {
+            let all = busy.changes.all();
+            table.push(&[
+                grouped(all),
+                decimal(rate(all, self.time)),
+                self.types[*place].0.kind.clone(),
+                (*key).to_owned(),
+                what(busy),
+            ]);
+        }
+        table
+    }
+
+    pub(super) fn json(&self) -> Result<String, String> {
+        let round = |number: f64| (number * 1000.0).round() / 1000.0;
+        let types = self.types.iter().zip(&self.counts.types).map(|((of, objects), changes)| {
+            json!({
+                "type": of.name(),
+                "objects": objects,
+                "added": changes.added,
+                "updated": changes.updated,
+                "deleted": changes.deleted,
+                "changesPerSecond": round(rate(changes.all(), self.time)),
+                "bytesPerSecond": round(rate(changes.bytes, self.time)),
+            })
+        });
+        let busiest = self.counts.busiest(self.limit);
+        let objects = busiest.iter().map(|(place, key, busy)| {
+            let fields = busy.fields();
+            let fields = fields.iter().map(|(path, n)| json!({"path": path, "changes": n}));
+            json!({
+                "type": self.types[*place].0.name(),
+                "kind": self.types[*place].0.kind,
+                "key": key,
+                "changes": busy.changes.all(),
+                "added": busy.changes.added,
+                "updated": busy.changes.updated,
+                "deleted": busy.changes.deleted,
+                "changesPerSecond": round(rate(busy.changes.all(), self.time)),
+                "fields": fields.collect::<Value>(),
+            })
+        });
+        let view = json!({
+            "seconds": round(self.time.as_secs_f64()),
+            "changes": self.counts.all(),
+            "types": types.collect::<Value>(),
+            "objects": objects.collect::<Value>(),
+        });
+        let text = serde_json::to_string_pretty(&view).map_err(|error| error.to_string())?;
+        Ok(format!("{text}\n"))
+    }
+}
+
+/// `status.phase 12, spec.replicas 3`; that it came or went, where that is all.
+fn what(busy: &Busy) -> String {
+    let fields = busy.fields();
+    let mut parts: Vec<_> = fields
+        .iter()
+        .take(FIELDS_SHOWN)
+        .map(|(path, n)| format!("{path} {}", grouped(*n)))
+        .collect();
+    if fields.len() > FIELDS_SHOWN {
+        parts.push("…".to_owned());
+    }
+    for (number, word) in [(busy.changes.added, "added"), (busy.changes.deleted, "deleted")] {
+        match number {
+            0 => {}
+            1 => parts.push(word.to_owned()),
+            more => parts.push(format!("{word} {}", grouped(more))),
+        }
+    }
+    parts.join(", ")
+}
+
+fn push(text: &mut String, table: &Table) -> Result<(), String> {
+    let mut out = Vec::new();
+    table.write(&mut out, true).map_err(|error| error.to_string())?;
+    text.push_str(&String::from_utf8_lossy(&out));
+    Ok(())
+}
+
+/// Two digits where there is little.
+fn decimal(number: f64) -> String {
+    if number == 0.0 {
+        "0".to_owned()
+    } else if number < 9.95 {
+        format!("{number:.1}")
+    } else {
+        grouped(number.round() as u64)
+    }
+}
+
+fn per_second(bytes: u64, time: Duration) -> String {
+    format!("{}/s", plain::bytes(rate(bytes, time).round() as u64))
+}

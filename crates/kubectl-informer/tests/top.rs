@@ -1,0 +1,140 @@
+//! `top` as a process: what it counts, on a terminal and off it.
+#![cfg(unix)]
+
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod support;
+#[allow(dead_code, reason = "not every test needs all of it")]
+#[path = "watch/terminal.rs"]
+mod terminal;
+#[allow(dead_code, reason = "not every test needs all of it")]
+#[path = "support/tool.rs"]
+mod tool;
+
+use std::process::{Command, Stdio};
+
+use embedded_apiserver::{Denial, Verb};
+use serde_json::{Value, json};
+
+use terminal::Terminal;
+use tool::{Cluster, Ran, ran};
+
+const MAPS: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: busy}
+data: {colour: blue}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: idle}
+";
+
+fn change(cluster: &Cluster, n: u64) {
+    let mut map = cluster.server.get("configmaps", "default", "busy").unwrap();
+    map["data"]["colour"] = json!(format!("colour {n}"));
+    cluster.server.update(map).unwrap();
+}
+
+/// Runs it while an object changes all the time.
+fn while_busy(cluster: &Cluster, command: &mut Command) -> Ran {
+    let mut child = command.spawn().unwrap();
+    for n in 0.. {
+        change(cluster, n);
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    ran(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn it_names_what_changes_and_in_which_fields() {
+    let cluster = Cluster::new("top-busy", MAPS);
+    let ran = while_busy(&cluster, &mut cluster.command(&["top", "cm,nodes", "--for", "300ms"]));
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert!(ran.out.contains(" in 0.3 s, "), "{}", ran.out);
+    let rows: Vec<Vec<_>> = ran.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    let row = |first: &str| rows.iter().find(|row| row.first() == Some(&first)).unwrap();
+    assert_eq!(row("configmaps")[1], "2");
+    assert_eq!(&row("configmaps")[3], &"0");
+    assert_ne!(row("configmaps")[4], "0");
+    assert_eq!(row("nodes")[2], "0");
+    let busiest: Vec<_> = rows.iter().skip_while(|row| row.first() != Some(&"CHANGES")).collect();
+    assert_eq!(busiest.len(), 2, "{}", ran.out);
+    assert_eq!(busiest[1][2..5], ["ConfigMap", "default/busy", ".data.colour"]);
+}
+
+#[test]
+fn programs_get_json() {
+    let cluster = Cluster::new("top-json", MAPS);
+    let mut command = cluster.command(&["top", "cm", "--for", "300ms", "-o", "json"]);
+    let ran = while_busy(&cluster, &mut command);
+    let top: Value = serde_json::from_str(&ran.out).unwrap();
+    let updated = top["types"][0]["updated"].as_u64().unwrap();
+    assert!(updated > 0);
+    assert_eq!(top["changes"], updated);
+    assert_eq!(top["types"][0]["objects"], 2);
+    assert!(top["types"][0]["bytesPerSecond"].as_f64().unwrap() > 100.0);
+    assert_eq!(top["objects"].as_array().unwrap().len(), 1);
+    assert_eq!(top["objects"][0]["key"], "default/busy");
+    assert_eq!(top["objects"][0]["updated"], updated);
+    assert_eq!(top["objects"][0]["fields"], json!([{"path": ".data.colour", "changes": updated}]));
+}
+
+#[test]
+fn nothing_is_something_to_say() {
+    let cluster = Cluster::new("top-quiet", MAPS);
+    let out = cluster.prints(&["top", "--for", "10ms"]);
+    assert!(out.starts_with("nothing changed in 0.0 s\n"), "{out}");
+    for name in ["pods", "deployments.apps", "nodes", "leases.coordination.k8s.io", "events"] {
+        assert!(out.lines().any(|line| line.starts_with(name)), "{name}: {out}");
+    }
+    assert!(!out.contains("WHAT CHANGES"), "{out}");
+}
+
+#[test]
+fn on_a_terminal_it_goes_on_until_it_is_told_to_stop() {
+    let cluster = Cluster::new("top-live", MAPS);
+    let mut command = cluster.command(&["top", "cm"]);
+    command.stdin(Stdio::null());
+    let mut terminal = Terminal::start(command, 60);
+    terminal.shows("nothing changed in 0.0 s");
+    for n in 0..20 {
+        change(&cluster, n);
+    }
+    // In the place of what was there, and as wide as the terminal.
+    terminal.shows("\x1b[4A\r\x1b[J");
+    terminal.shows("20 changes in ");
+    terminal.shows("default/busy");
+    let widest = terminal.seen.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(widest <= 60 + "\x1b[4A\r\x1b[J".len(), "{}", terminal.seen);
+    terminal.forget();
+    terminal.signal("INT");
+    assert_eq!(terminal.wait().code(), Some(0));
+    terminal.shows("20 changes in ");
+}
+
+#[test]
+fn what_may_not_be_seen_is_left_out_unless_it_was_named() {
+    let cluster = Cluster::new("top-forbidden", MAPS);
+    cluster.server.access().deny(Denial::verbs([Verb::List, Verb::Watch]).resource("leases"));
+    let ran = cluster.run(&["top", "--for", "10ms"]);
+    assert_eq!(ran.code, Some(0));
+    assert_eq!(ran.err, "without leases.coordination.k8s.io, which you may not list\n");
+    assert!(!ran.out.contains("leases"), "{}", ran.out);
+
+    let problem = cluster.fails(&["top", "leases"]);
+    assert!(problem.contains("kubectl create role "), "{problem}");
+    cluster.server.access().deny(Denial::all());
+    let ran = cluster.run(&["top"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(cluster.fails(&["top", "cm", "--for", "soon"]).contains("--for"));
+}
+
+#[test]
+fn nobody_to_read_it_is_no_error() {
+    let cluster = Cluster::new("top-pipe", MAPS);
+    let ran = tool::with_nobody_to_read(&mut cluster.command(&["top", "cm", "--for", "10ms"]));
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
