@@ -2,16 +2,17 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{doctor, get, serve, top, watch};
+use crate::{completion, doctor, get, man, serve, top, watch};
 
 /// Watches Kubernetes the way a controller does: through an informer.
 ///
 /// `watch` shows what is added, updated and deleted, and goes on through everything that happens
-/// between here and the API server. Where there is no cluster it runs on an embedded one.
+/// between here and the API server. Where there is no cluster it runs on an embedded one. Every
+/// command has a help with examples of its own: `watch --help`.
 ///
 /// Put on the PATH as kubectl-informer, it can also be called as `kubectl informer`.
 #[derive(Debug, Parser)]
-#[command(version, bin_name = "kubectl-informer", max_term_width = 100)]
+#[command(version, bin_name = "kubectl-informer", max_term_width = 100, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -24,4 +25,16 @@ pub(crate) enum Command {
     Doctor(Box<doctor::Options>),
     Top(Box<top::Options>),
     Serve(serve::Options),
+    Completion(completion::Options),
+    Man(man::Options),
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  kubectl informer watch pods                            # what happens, as it happens
+  kubectl informer get pods -A --by spec.nodeName        # how many on each node, through an index
+  kubectl informer doctor                                # would informers work here, and at what cost
+  kubectl informer top -A                                # what changes most
+  kubectl informer serve --demo                          # a small living cluster to try things on
+
+Exit codes: 0 fine, 1 what was asked for is not so, 2 an error.";

@@ -46,6 +46,13 @@ pub(crate) struct Options {
     embedded: bool,
 }
 
+impl Options {
+    /// The kubeconfig that these find, for those who want to know what is in it.
+    pub(crate) fn kubeconfig(&self) -> Option<Kubeconfig> {
+        Sources::find(self).ok()??.read().ok()
+    }
+}
+
 /// A cluster to talk to.
 pub(crate) struct Cluster {
     pub(crate) client: Client,

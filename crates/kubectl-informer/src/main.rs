@@ -5,22 +5,15 @@ mod duration;
 mod outcome;
 mod signals;
 
-#[allow(dead_code)]
 mod cells;
-#[allow(dead_code)]
 mod syntax;
 mod table;
 
-#[allow(dead_code)]
 mod path;
 
-#[allow(dead_code)]
 mod diff;
-#[allow(dead_code)]
 mod jsonpath;
-#[allow(dead_code)]
 mod template;
-#[allow(dead_code)]
 mod until;
 
 mod custom_columns;
@@ -46,32 +39,40 @@ mod caches;
 
 mod watch;
 
+mod doctor;
 mod get;
-
 mod top;
 
-mod doctor;
-
 mod serve;
+
+mod completion;
+mod man;
 
 mod cli;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Command};
 use outcome::{FAILED, Outcome};
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == completion::COMPLETE) {
+        let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+        completion::complete(&words, Cli::command()).await;
+    }
     let outcome = match Cli::parse().command {
         Command::Watch(options) => watch::watch(*options).await,
         Command::Get(options) => get::get(*options).await,
         Command::Doctor(options) => doctor::doctor(*options).await,
         Command::Top(options) => top::top(*options).await,
         Command::Serve(options) => serve::serve(&options).await.map(|()| Outcome::Met),
+        Command::Completion(options) => completion::completion(&options, Cli::command()),
+        Command::Man(options) => man::man(&options, Cli::command()),
     };
     match outcome {
         Ok(outcome) => outcome.into(),

@@ -1,0 +1,124 @@
+//! `completion`: scripts for shells, and what kubectl asks when somebody presses Tab.
+
+mod candidates;
+mod cluster;
+mod words;
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use clap::{Args, Command, ValueEnum};
+use clap_complete::Shell;
+use tokio::time::timeout;
+
+use self::words::Place;
+use crate::outcome::Outcome;
+use crate::screen::written;
+
+/// Prints a script that completes this tool's commands and flags in a shell, or in kubectl.
+///
+/// For `kubectl informer …` kubectl itself asks, by a script of its own, which also completes types,
+/// names of objects, namespaces and contexts. kubectl's own completion must be set up, too.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Options {
+    /// For what.
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: For,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum For {
+    Bash,
+    Zsh,
+    Fish,
+    Powershell,
+    Elvish,
+    /// The script that kubectl runs for `kubectl informer`
+    Kubectl,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  # kubectl informer <TAB>: put the script on the PATH, under this name
+  kubectl informer completion kubectl > ~/.local/bin/kubectl_complete-informer
+  chmod +x ~/.local/bin/kubectl_complete-informer
+
+  # kubectl-informer <TAB>, in this shell; in ~/.bashrc, in all of them
+  source <(kubectl-informer completion bash)
+
+  kubectl-informer completion zsh > ~/.zfunc/_kubectl-informer
+  kubectl-informer completion fish > ~/.config/fish/completions/kubectl-informer.fish";
+
+/// kubectl passes on the words that were typed, and reads what this prints.
+const KUBECTL: &str = "\
+#!/bin/sh
+# Completes `kubectl informer`: kubectl finds it on the PATH as kubectl_complete-informer.
+exec kubectl-informer __complete \"$@\"
+";
+
+/// Prints the script. The error is for the user.
+pub(crate) fn completion(options: &Options, mut tool: Command) -> Result<Outcome, String> {
+    let shell = match options.shell {
+        For::Bash => Shell::Bash,
+        For::Zsh => Shell::Zsh,
+        For::Fish => Shell::Fish,
+        For::Powershell => Shell::PowerShell,
+        For::Elvish => Shell::Elvish,
+        For::Kubectl => return print(KUBECTL.as_bytes()),
+    };
+    // Into memory first: the generator does not expect that nobody reads it.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut tool, "kubectl-informer", &mut script);
+    print(&script)
+}
+
+fn print(text: &[u8]) -> Result<Outcome, String> {
+    let mut out = io::stdout().lock();
+    written(out.write_all(text).and_then(|()| out.flush()))
+}
+
+/// What kubectl's script calls. It is no command as the others, because nothing that is typed after it
+/// is meant for this tool yet.
+pub(crate) const COMPLETE: &str = "__complete";
+
+/// Somebody waits with a finger on the key.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// What the shell does with the candidates, as cobra's scripts read it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Directive {
+    /// Names of files, if there are no candidates.
+    Files = 0,
+    /// Nothing else.
+    Only = 4,
+}
+
+/// Completes the last of the words after `kubectl informer`, which may be empty.
+///
+/// Prints candidates, one a line, with a description after a tab, and what to do with them. Whatever
+/// goes wrong, there are just none: nobody wants to read an error in the middle of a command. It does
+/// not return, so that nothing that still waits for a server can keep the shell waiting.
+pub(crate) async fn complete(words: &[String], mut tool: Command) -> ! {
+    tool.build();
+    let place = match words::place(&tool, words) {
+        Place::Value { arg, begin, .. } if arg.get_id() == "command" => {
+            Place::Command { of: tool, begin }
+        }
+        place => place,
+    };
+    let directive = match &place {
+        Place::Value { arg, .. } if candidates::is_file(arg) => Directive::Files,
+        _ => Directive::Only,
+    };
+    // On another thread, because a program that gives credentials may block this one.
+    let found = tokio::spawn(candidates::candidates(place));
+    let found = timeout(PATIENCE, found).await.ok().and_then(Result::ok).unwrap_or_default();
+    let mut text = String::new();
+    for candidate in found {
+        text.push_str(&candidate.line());
+    }
+    text.push_str(&format!(":{}\n", directive as u8));
+    let _ = print(text.as_bytes());
+    std::process::exit(0)
+}

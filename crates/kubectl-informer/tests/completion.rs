@@ -1,0 +1,269 @@
+//! Completion, the manual page and help: what is made of the table of commands.
+#![cfg(unix)]
+
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod support;
+#[allow(dead_code, reason = "not every test needs all of it")]
+#[path = "support/tool.rs"]
+mod tool;
+
+use std::fs;
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use embedded_apiserver::Denial;
+
+use tool::{Cluster, ran, with_nobody_to_read};
+
+const SHOP: &str = "
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-1, namespace: shop}
+spec: {containers: [{name: c, image: nginx}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-2, namespace: shop}
+spec: {containers: [{name: c, image: nginx}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: other}
+spec: {containers: [{name: c, image: nginx}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: events.example.com}
+spec:
+  group: example.com
+  names: {kind: Event, plural: events, singular: event}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+";
+
+const COMMANDS: [&str; 7] = ["watch", "get", "doctor", "top", "serve", "completion", "man"];
+
+/// The candidates for the last word of a line, without what they mean, and the directive.
+fn complete(cluster: &Cluster, line: &str) -> (Vec<String>, String) {
+    let words: Vec<_> = ["__complete"].into_iter().chain(line.split(' ')).collect();
+    let out = cluster.prints(&words);
+    let mut lines: Vec<_> =
+        out.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect();
+    let directive = lines.pop().unwrap();
+    (lines, directive)
+}
+
+#[test]
+fn every_word_is_completed() {
+    let cluster = Cluster::new("completion-words", SHOP);
+    for (line, expected) in [
+        ("wa", "watch"),
+        ("get pods -n shop ", "web-1 web-2"),
+        ("get -n shop pods web-1 w", "web-2"),
+        ("get po -n shop web", "web-1 web-2"),
+        ("get pods ", "other"),
+        ("get pods -A web", "web-1 web-2"),
+        ("get -n shop pods/", "pods/web-1 pods/web-2"),
+        ("watch po", "pods podtemplates poddisruptionbudgets"),
+        (
+            "watch pods,s",
+            "pods,secrets pods,serviceaccounts pods,sa pods,services pods,svc pods,statefulsets pods,sts pods,storageclasses pods,sc",
+        ),
+        ("watch pods,depl", "pods,deployments"),
+        ("doctor pods,depl", "pods,deployments"),
+        ("doctor pods depl", "deployments"),
+        ("top lea", "leases"),
+        ("watch events", "events events.events.k8s.io events.example.com"),
+        ("get -n s", "shop"),
+        ("get pods --namespace=s", "shop"),
+        ("get -n default,s", "default,shop"),
+        ("get --context ", "embedded-apiserver"),
+        ("get --cluster ", "embedded-apiserver"),
+        ("get pods -o y", "yaml"),
+        ("get pods --output=n", "name"),
+        ("doctor -o ", "text json"),
+        ("watch --color a", "auto always"),
+        ("watch --kubec", "--kubeconfig"),
+        ("watch pods --all-names", "--all-namespaces"),
+        ("completion z", "zsh"),
+        ("man d", "doctor"),
+        ("nonsense x", ""),
+        ("get nonsense x", ""),
+        ("get --kubeconfig /nowhere po", ""),
+        ("get --context nowhere po", ""),
+    ] {
+        let (words, directive) = complete(&cluster, line);
+        assert_eq!(words.join(" "), expected, "{line:?}");
+        assert_eq!(directive, ":4", "{line:?}");
+    }
+    let (words, _) = complete(&cluster, "");
+    assert_eq!(words[..COMMANDS.len()], COMMANDS);
+    assert!(words.iter().all(|word| !word.starts_with('_')));
+    // What the shell knows better.
+    assert_eq!(complete(&cluster, "get --kubeconfig "), (Vec::new(), ":0".to_owned()));
+    // A flag is offered once.
+    assert!(!complete(&cluster, "get -A --").0.contains(&"--all-namespaces".to_owned()));
+    let (flags, _) = complete(&cluster, "get -");
+    assert!(flags.contains(&"--selector".to_owned()) && flags.contains(&"-l".to_owned()));
+}
+
+#[test]
+fn who_may_not_ask_gets_no_candidates_and_no_error() {
+    let cluster = Cluster::new("completion-forbidden", SHOP);
+    cluster.server.access().deny(Denial::all());
+    for line in ["get pods ", "get -n "] {
+        let (words, directive) = complete(&cluster, line);
+        assert_eq!((words.join(" ").as_str(), directive.as_str()), ("", ":4"), "{line:?}");
+    }
+    let (words, _) = complete(&cluster, "get --sel");
+    assert_eq!(words, ["--selector"]);
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_not_waited_for() {
+    let cluster = Cluster::new("completion-silent", SHOP);
+    // It takes connections, and never says a word.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let kubeconfig = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: x\n\
+         clusters: [{{name: x, cluster: {{server: 'http://{address}'}}}}]\n\
+         contexts: [{{name: x, context: {{cluster: x, user: x}}}}]\n\
+         users: [{{name: x, user: {{}}}}]\n"
+    );
+    fs::write(cluster.directory.join("kubeconfig"), kubeconfig).unwrap();
+    let begin = Instant::now();
+    assert_eq!(complete(&cluster, "watch po"), (Vec::new(), ":4".to_owned()));
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn kubectl_asks_the_script_that_is_printed() {
+    if Command::new("kubectl").arg("help").output().is_err() {
+        println!("not run, because there is no kubectl on the PATH");
+        return;
+    }
+    let cluster = Cluster::new("completion-kubectl", SHOP);
+    let bin = cluster.directory.join("bin");
+    fs::create_dir(&bin).unwrap();
+    symlink(env!("CARGO_BIN_EXE_kubectl-informer"), bin.join("kubectl-informer")).unwrap();
+    let script = bin.join("kubectl_complete-informer");
+    fs::write(&script, cluster.prints(&["completion", "kubectl"])).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut path = bin.into_os_string();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    let ask = |words: &[&str]| {
+        let mut kubectl = Command::new("kubectl");
+        kubectl.arg("__complete").args(words).env("PATH", &path);
+        kubectl.env("KUBECONFIG", cluster.directory.join("kubeconfig"));
+        kubectl.env("HOME", &cluster.directory);
+        ran(kubectl.output().unwrap()).out
+    };
+    let out = ask(&["informer", "watch", "depl"]);
+    assert_eq!(out, "deployments\tDeployment apps/v1\n:4\n");
+    assert_eq!(ask(&["informer", "get", "pods", "-n", "shop", ""]), "web-1\nweb-2\n:4\n");
+    assert!(ask(&["informer", ""]).starts_with("watch\t"));
+}
+
+#[test]
+fn scripts_are_what_their_shells_read() {
+    let cluster = Cluster::new("completion-scripts", SHOP);
+    for (shell, mark) in [
+        ("bash", "complete -F"),
+        ("zsh", "#compdef kubectl-informer"),
+        ("fish", "complete -c kubectl-informer"),
+        ("powershell", "Register-ArgumentCompleter"),
+        ("elvish", "edit:completion:arg-completer"),
+    ] {
+        let script = cluster.prints(&["completion", shell]);
+        assert!(script.contains(mark), "{shell}: {script}");
+        assert!(!script.contains("__complete"), "{shell}");
+        for command in COMMANDS {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+        // Where the shell is there, it says itself.
+        let mut check = Command::new(shell);
+        check.arg("-n").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Ok(mut child) = check.spawn() {
+            child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+            let checked = ran(child.wait_with_output().unwrap());
+            assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{shell}");
+        }
+    }
+    let script =
+        format!("{}\ncomplete -p kubectl-informer", cluster.prints(&["completion", "bash"]));
+    let bash = ran(Command::new("bash").args(["-c", &script]).output().unwrap());
+    assert!(bash.out.ends_with(" kubectl-informer\n"), "{} {}", bash.out, bash.err);
+    assert!(cluster.fails(&["completion", "cmd"]).contains("powershell"));
+}
+
+#[test]
+fn there_is_a_manual_page_for_each_command() {
+    let cluster = Cluster::new("completion-man", SHOP);
+    let whole = cluster.prints(&["man"]);
+    assert!(whole.contains(".TH kubectl-informer 1"), "{whole}");
+    for command in COMMANDS {
+        assert!(
+            whole.contains(&format!("kubectl\\-informer\\-{command}(1)")),
+            "{command}: {whole}"
+        );
+        let page = cluster.prints(&["man", command]);
+        assert!(page.contains(&format!(".TH kubectl-informer-{command} 1")), "{page}");
+        assert!(page.contains(".SH SYNOPSIS"), "{page}");
+        check_page(&page);
+    }
+    let problem = cluster.fails(&["man", "nonsense"]);
+    assert!(problem.contains("\"nonsense\"") && problem.contains("doctor"), "{problem}");
+}
+
+/// Where there is groff, it has nothing to say about the page.
+fn check_page(page: &str) {
+    let mut groff = Command::new("groff");
+    groff.args(["-man", "-Tutf8", "-ww", "-Kutf8"]);
+    groff.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    if let Ok(mut child) = groff.spawn() {
+        child.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
+        let checked = ran(child.wait_with_output().unwrap());
+        assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{page}");
+    }
+}
+
+#[test]
+fn help_fits_and_has_examples() {
+    let cluster = Cluster::new("completion-help", SHOP);
+    for command in COMMANDS {
+        for flag in ["--help", "-h"] {
+            let help = cluster.prints(&[command, flag]);
+            for line in help.lines() {
+                assert!(line.chars().count() <= 100, "{command} {flag}: {line}");
+            }
+            if flag == "--help" {
+                assert!(help.contains("kubectl-informer") || help.contains("Examples:"), "{help}");
+            }
+        }
+    }
+    let help = cluster.prints(&["--help"]);
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    assert!(help.contains("Examples:"), "{help}");
+}
+
+#[test]
+fn nobody_to_read_it_is_no_error() {
+    let cluster = Cluster::new("completion-pipe", SHOP);
+    for words in [&["completion", "bash"][..], &["man"], &["__complete", ""]] {
+        let ran = with_nobody_to_read(&mut cluster.command(words));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words:?}");
+    }
+}
