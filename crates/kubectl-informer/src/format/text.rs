@@ -6,18 +6,25 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::Extras;
-use crate::cells::{one_line, width as columns_of};
+use crate::cells::{keep_start, one_line, width as columns_of};
 use crate::color::{self, BLUE, BOLD, DIM, GREEN, RED, Style, YELLOW, paint};
 use crate::custom_columns;
 use crate::diff::{Change, Diff, diff};
 use crate::discovery::Type;
 use crate::record::{Happened, Record};
+use crate::screen::Pieces;
 
 /// How many of the lines that come at once decide how wide the columns are.
 const MEASURED_MAX: usize = 500;
 
 /// A wider cell makes its own line longer, not all that follow.
 const WIDTH_MAX: usize = 64;
+
+/// Between two columns.
+const GAP: usize = 2;
+
+/// What is said at the end of a line wants this much room, if it is to be cut.
+const NOTE_MIN: usize = 16;
 
 /// How many changes that no column shows are named in the line itself.
 const NAMED_MAX: usize = 2;
@@ -96,65 +103,76 @@ impl Text {
         };
         let cells = table.cells(record)?;
         self.name_width = grown(self.name_width, &record.key());
-        let mut line = String::new();
         let table = &mut self.tables[record.watched.place];
-        if self.extras.headers && !std::mem::replace(&mut table.titled, true) {
-            line = self.title(record.watched.place);
-        }
+        let untitled = !std::mem::replace(&mut table.titled, true);
+        let title = (untitled && self.extras.headers).then(|| self.title(record.watched.place));
+        let mut line = self.pieces(record, &cells);
+        let note = match changes {
+            None if cells.iter().all(|cell| cell.style.is_none()) => unseen(record)?,
+            Some(changes) => changes.only_noise().unwrap_or_default(),
+            None => String::new(),
+        };
+        line.extend(self.note(&line, &note));
         let colour = self.extras.colour;
-        let time = record.time.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
-        line.push_str(&paint(&time, DIM, colour));
-        line.push_str("  ");
-        let event = format!("{:<6}", record.happened.as_str());
-        line.push_str(&paint(&event, style(record.happened), colour));
-        line.push_str(&format!("  {:<width$}  ", record.watched.of.kind, width = self.kind_width));
-        line.push_str(&self.name(record));
-        let table = &self.tables[record.watched.place];
-        for ((_, _, width), cell) in table.shown.iter().zip(&cells) {
-            let room = width.saturating_sub(columns_of(&cell.text));
-            let text = match cell.style {
-                Some(style) => paint(&cell.text, style, colour),
-                None => cell.text.clone(),
-            };
-            line.push_str(&format!("{text}{:room$}   ", ""));
+        let mut text = title.unwrap_or_default();
+        for (piece, style) in line {
+            text.push_str(
+                &style.map_or_else(|| piece.clone(), |style| paint(&piece, style, colour)),
+            );
         }
-        line.push_str(&paint(&versions(record), DIM, colour));
-        if record.final_state_unknown {
-            line.push_str(&paint("  its last state was missed", DIM, colour));
-        }
-        match changes {
-            None if cells.iter().all(|cell| cell.style.is_none()) => {
-                line.push_str(&paint(&unseen(record)?, DIM, colour));
-            }
-            Some(changes) => {
-                let noise = changes.only_noise().map(|noise| format!("  {noise}"));
-                line.push_str(&paint(&noise.unwrap_or_default(), DIM, colour));
-            }
-            None => {}
-        }
-        line.push('\n');
+        text.push('\n');
         if let Some(changes) = changes {
-            line.push_str(&changes.render(self.extras.width, colour));
+            text.push_str(&changes.render(self.extras.width, colour));
         }
-        Ok(line)
+        Ok(text)
+    }
+
+    /// When, what, which object, its columns, and its versions.
+    fn pieces(&self, record: &Record, cells: &[Cell]) -> Pieces {
+        let time = record.time.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
+        let event = format!("{:<6}", record.happened.as_str());
+        let kind = format!("  {:<width$}  ", record.watched.of.kind, width = self.kind_width);
+        let key = one_line(&record.key());
+        let gap = |width: usize, text: &str| {
+            (" ".repeat(width.saturating_sub(columns_of(text)) + GAP), None)
+        };
+        let mut line = vec![
+            (time, Some(DIM)),
+            ("  ".to_owned(), None),
+            (event, Some(style(record.happened))),
+            (kind, None),
+            (key.clone(), Some(color::of(&record.key()))),
+            gap(self.name_width, &key),
+        ];
+        for ((_, _, width), cell) in self.tables[record.watched.place].shown.iter().zip(cells) {
+            line.push((cell.text.clone(), cell.style));
+            line.push(gap(*width, &cell.text));
+        }
+        line.push((versions(record), Some(DIM)));
+        if record.final_state_unknown {
+            line.push(("  its last state was missed".to_owned(), Some(DIM)));
+        }
+        line
+    }
+
+    /// What else there is to say, as far as there is room for it.
+    fn note(&self, line: &Pieces, note: &str) -> Option<(String, Option<Style>)> {
+        let taken: usize = line.iter().map(|(piece, _)| columns_of(piece)).sum();
+        let room = self.extras.width.map_or(usize::MAX, |width| width.saturating_sub(taken + 2));
+        // A beginning of a path alone says nothing.
+        let worth = columns_of(note) <= room || room >= NOTE_MIN;
+        (worth && !note.is_empty()).then(|| (format!("  {}", keep_start(note, room)), Some(DIM)))
     }
 
     fn title(&self, place: usize) -> String {
         let (kind, name) = (self.kind_width, self.name_width);
         let mut line =
-            format!("{:<8}  {:<6}  {:<kind$}  {:<name$}   ", "TIME", "EVENT", "KIND", "NAME");
+            format!("{:<8}  {:<6}  {:<kind$}  {:<name$}  ", "TIME", "EVENT", "KIND", "NAME");
         for (_, title, width) in &self.tables[place].shown {
-            line.push_str(&format!("{title:<width$}   "));
+            line.push_str(&format!("{title:<width$}  "));
         }
         line.push_str("VERSION");
         format!("{}\n", paint(&line, BOLD, self.extras.colour))
-    }
-
-    fn name(&self, record: &Record) -> String {
-        let key = one_line(&record.key());
-        let room = self.name_width.saturating_sub(columns_of(&key));
-        let key = paint(&key, color::of(&record.key()), self.extras.colour);
-        format!("{key}{:room$}   ", "")
     }
 }
 
@@ -223,7 +241,7 @@ fn unseen(record: &Record) -> Result<String, String> {
         paths.push(format!("and {more} more"));
     }
     let text = changes.only_noise().unwrap_or_else(|| paths.join(", "));
-    Ok(if text.is_empty() { text } else { format!("  {}", one_line(&text)) })
+    Ok(one_line(&text))
 }
 
 fn grown(width: usize, text: &str) -> usize {
