@@ -76,10 +76,7 @@ fn every_word_is_completed() {
         ("get pods -A web", "web-1 web-2"),
         ("get -n shop pods/", "pods/web-1 pods/web-2"),
         ("watch po", "pods podtemplates poddisruptionbudgets"),
-        (
-            "watch pods,s",
-            "pods,secrets pods,serviceaccounts pods,sa pods,services pods,svc pods,statefulsets pods,sts pods,storageclasses pods,sc",
-        ),
+        ("watch pods,st", "pods,statefulsets pods,sts pods,storageclasses"),
         ("watch pods,depl", "pods,deployments"),
         ("doctor pods,depl", "pods,deployments"),
         ("doctor pods depl", "deployments"),
