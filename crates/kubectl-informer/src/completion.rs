@@ -92,6 +92,8 @@ enum Directive {
     Files = 0,
     /// Nothing else.
     Only = 4,
+    /// Nothing else, and no space after it: there is more to type.
+    Begun = 6,
 }
 
 /// Completes the last of the words after `kubectl informer`, which may be empty.
@@ -114,6 +116,8 @@ pub(crate) async fn complete(words: &[String], mut tool: Command) -> ! {
     // On another thread, because a program that gives credentials may block this one.
     let found = tokio::spawn(candidates::candidates(place));
     let found = timeout(PATIENCE, found).await.ok().and_then(Result::ok).unwrap_or_default();
+    let begun = !found.is_empty() && found.iter().all(|each| each.word.ends_with('='));
+    let directive = if begun { Directive::Begun } else { directive };
     let mut text = String::new();
     for candidate in found {
         text.push_str(&candidate.line());

@@ -55,7 +55,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     scope: scope::Options,
 
-    /// How to show them: text, wide, json, yaml or name.
+    /// How to show them: text, wide, json, yaml or name; or as for kubectl jsonpath=…,
+    /// custom-columns=… and template=…, of the object that was named or of a list of all.
     #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = output)]
     #[arg(help_heading = "Output")]
     output: Output,
@@ -77,6 +78,7 @@ Examples:
   kubectl informer get pods
   kubectl informer get deploy,svc -n shop -l app=web -o wide
   kubectl informer get pods web-1 web-2 -o yaml
+  kubectl informer get pods -o jsonpath='{.items[*].metadata.name}'
   kubectl informer get pods -A --by spec.nodeName=worker-1     # through an index
   kubectl informer get pods -A --by spec.nodeName              # how many on each node
   kubectl informer get pods -A --stats -o name | wc -l         # what caching them takes

@@ -109,6 +109,10 @@ fn every_word_is_completed() {
     assert!(words.iter().all(|word| !word.starts_with('_')));
     // What the shell knows better.
     assert_eq!(complete(&cluster, "get --kubeconfig "), (Vec::new(), ":0".to_owned()));
+    // What is not complete yet gets no space.
+    assert_eq!(complete(&cluster, "get -o j").1, ":4");
+    let columns = (vec!["custom-columns=".to_owned()], ":6".to_owned());
+    assert_eq!(complete(&cluster, "get -o c"), columns);
     // A flag is offered once.
     assert!(!complete(&cluster, "get -A --").0.contains(&"--all-namespaces".to_owned()));
     let (flags, _) = complete(&cluster, "get -");

@@ -123,8 +123,18 @@ fn it_prints_what_kubectl_prints() {
         "pods -A -o json",
         "pods,deploy -A -o yaml",
         "pods -n nowhere",
+        // A tilde is a space within a word.
+        "pods -A -o jsonpath={.items[*].metadata.name}",
+        "pods -n shop web-1 -o jsonpath={.spec.nodeName}",
+        "pods -A -o jsonpath={range~.items[*]}{.metadata.name}:{.spec.nodeName}{'\\n'}{end}",
+        "pods -A -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName,X:.spec.x",
+        "pods -A --no-headers -o custom-columns=NAME:.metadata.name",
+        "pods -A -o go-template={{range~.items}}{{.metadata.name}}~{{end}}",
+        "pods -n shop db -o go-template={{.metadata.labels.app}}",
     ] {
-        let words: Vec<_> = ["get"].into_iter().chain(arguments.split(' ')).collect();
+        let words = ["get"].into_iter().chain(arguments.split(' '));
+        let words: Vec<_> = words.map(|word| word.replace('~', " ")).collect();
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
         let ours = cluster.run(&words);
         let mut kubectl = Command::new("kubectl");
         kubectl.args(&words).env("KUBECONFIG", cluster.directory.join("kubeconfig"));

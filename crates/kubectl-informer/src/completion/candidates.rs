@@ -127,6 +127,9 @@ fn formats() -> Vec<Candidate> {
         ("json", "For programs"),
         ("yaml", "For both"),
         ("name", "TYPE/NAME"),
+        ("jsonpath=", "An expression, as for kubectl"),
+        ("custom-columns=", "Columns of one's own, as for kubectl"),
+        ("template=", "A template in the language of Go's"),
     ];
     formats.map(|(word, meaning)| Candidate::new(word, meaning)).to_vec()
 }

@@ -25,8 +25,8 @@ const STREAMING_SINCE: &str =
     "the feature gate WatchList is on by default in Kubernetes 1.32, and from 1.34 on";
 
 const EXPLANATION: &str = "\
-CACHE is what an informer of all these objects takes, by a sample of up to 500 of them; METADATA ONLY
-if it keeps no more than their metadata.
+JSON and CACHED are of one object, CACHE is what an informer of all of them takes, METADATA if it
+keeps only their metadata; all by a sample of up to 500.
 ";
 
 impl Report<'_> {
@@ -125,15 +125,7 @@ impl Report<'_> {
 
     fn table(&self) -> Table {
         let mut table = Table::plain(&[
-            "TYPE",
-            "LIST",
-            "WATCH",
-            "STREAM",
-            "OBJECTS",
-            "JSON EACH",
-            "CACHED EACH",
-            "CACHE",
-            "METADATA ONLY",
+            "TYPE", "LIST", "WATCH", "STREAM", "OBJECTS", "JSON", "CACHED", "CACHE", "METADATA",
         ]);
         let (mut cache, mut metadata) = (0, 0);
         for each in &self.types {

@@ -22,11 +22,13 @@ impl Live {
         Self::write(&format!("{before}{shown}"))
     }
 
-    /// Leaves this on the terminal, all of it.
+    /// Leaves this on the terminal, however high it is.
     pub(super) fn end(&mut self, text: &str) -> io::Result<()> {
+        let width = terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| width.0);
+        let shown = fitting(text, usize::from(width), usize::MAX);
         let before = self.erasure();
         self.lines = 0;
-        Self::write(&format!("{before}{text}"))
+        Self::write(&format!("{before}{shown}"))
     }
 
     fn erasure(&self) -> String {

@@ -1,6 +1,6 @@
 //! Looking: informers in, counts out.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -94,7 +94,13 @@ impl Top {
             Format::Text => self.view().text()?,
             Format::Json => self.view().json()?,
         };
-        written(followed.and_then(|()| self.live.get_or_insert_default().end(&text)))
+        written(followed.and_then(|()| {
+            if let Some(live) = &mut self.live {
+                return live.end(&text);
+            }
+            let mut out = io::stdout().lock();
+            out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        }))
     }
 
     /// Counts until it is over. The inner error is that of the output.

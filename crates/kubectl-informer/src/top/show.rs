@@ -14,6 +14,9 @@ use crate::table::Table;
 /// Fields that are named of an object.
 const FIELDS_SHOWN: usize = 3;
 
+/// How deep into an object people are told of; programs get whole paths.
+const DEPTH_SHOWN: usize = 3;
+
 /// What is shown of a moment.
 pub(super) struct View<'a> {
     pub(super) counts: &'a Counts,
@@ -130,14 +133,17 @@ impl View<'_> {
     }
 }
 
-/// `status.phase 12, spec.replicas 3`; that it came or went, where that is all.
+/// `.status.phase 12, .spec.replicas 3`; that it came or went, where that is all.
 fn what(busy: &Busy) -> String {
-    let fields = busy.fields();
-    let mut parts: Vec<_> = fields
-        .iter()
-        .take(FIELDS_SHOWN)
-        .map(|(path, n)| format!("{path} {}", grouped(*n)))
-        .collect();
+    let mut fields: Vec<(&str, u64)> = Vec::new();
+    for (path, n) in busy.fields() {
+        // The most frequent come first, and say how often something in there changed, at least.
+        if fields.iter().all(|(known, _)| *known != upper(path)) {
+            fields.push((upper(path), n));
+        }
+    }
+    let shown = fields.iter().take(FIELDS_SHOWN);
+    let mut parts: Vec<_> = shown.map(|(path, n)| format!("{path} {}", grouped(*n))).collect();
     if fields.len() > FIELDS_SHOWN {
         parts.push("…".to_owned());
     }
@@ -149,6 +155,24 @@ fn what(busy: &Busy) -> String {
         }
     }
     parts.join(", ")
+}
+
+/// The beginning of a path that says enough.
+fn upper(path: &str) -> &str {
+    let mut brackets = 0_usize;
+    let mut dots = 0;
+    for (at, letter) in path.char_indices() {
+        match letter {
+            '[' => brackets += 1,
+            ']' => brackets = brackets.saturating_sub(1),
+            '.' if brackets == 0 => dots += 1,
+            _ => {}
+        }
+        if dots > DEPTH_SHOWN {
+            return &path[..at];
+        }
+    }
+    path
 }
 
 fn push(text: &mut String, table: &Table) -> Result<(), String> {
@@ -171,4 +195,25 @@ fn decimal(number: f64) -> String {
 
 fn per_second(bytes: u64, time: Duration) -> String {
     format!("{}/s", plain::bytes(rate(bytes, time).round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_cut_between_names() {
+        for (path, expected) in [
+            (".spec.replicas", ".spec.replicas"),
+            (".status.conditions[Ready].status", ".status.conditions[Ready].status"),
+            (
+                ".status.containerStatuses[a.b].state.running",
+                ".status.containerStatuses[a.b].state",
+            ),
+            (".metadata.labels['a.b/c'].d", ".metadata.labels['a.b/c'].d"),
+            ("", ""),
+        ] {
+            assert_eq!(upper(path), expected);
+        }
+    }
 }
