@@ -4,6 +4,9 @@
 #[allow(dead_code, reason = "not every test needs all of it")]
 mod support;
 #[allow(dead_code, reason = "not every test needs all of it")]
+#[path = "watch/terminal.rs"]
+mod terminal;
+#[allow(dead_code, reason = "not every test needs all of it")]
 #[path = "support/tool.rs"]
 mod tool;
 
@@ -15,6 +18,7 @@ use embedded_apiserver::{Denial, Fault, Verb};
 use serde_json::Value;
 
 use support::Serving;
+use terminal::Terminal;
 use tool::{Cluster, ran, with_nobody_to_read};
 
 const SHOP: &str = r#"
@@ -244,6 +248,22 @@ fn an_error_that_goes_away_is_waited_for() {
     let cluster = Cluster::new("get-again", SHOP);
     cluster.server.faults().on(Verb::Watch).resource("pods").nth(1).inject(Fault::status(500));
     assert_eq!(cluster.prints(&["get", "pods", "-o", "name"]), "pod/web-1\n");
+}
+
+#[test]
+fn what_takes_longer_shows_how_far_it_is() {
+    let cluster = Cluster::new("get-progress", SHOP);
+    for verb in [Verb::List, Verb::Watch] {
+        cluster.server.faults().on(verb).resource("pods").always().inject(Fault::StalledBody);
+    }
+    let mut terminal = Terminal::start(cluster.command(&["get", "pods"]), 80);
+    terminal.shows("◌ syncing");
+    terminal.shows("pods");
+    terminal.forget();
+    terminal.signal("INT");
+    assert_eq!(terminal.wait().code(), Some(1));
+    // It leaves nothing behind.
+    terminal.shows("\r\x1b[K");
 }
 
 #[test]

@@ -156,3 +156,44 @@ async fn streams(source: KubeListWatch, streaming: &Streaming) -> Streams {
     }
     streams
 }
+
+#[cfg(test)]
+mod tests {
+    use embedded_apiserver::{ApiServer, Fault, Verb};
+    use k8s_openapi::api::core::v1::Pod;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    async fn of(server: &ApiServer, streaming: &Streaming) -> Streams {
+        streams(KubeListWatch::of::<Pod>(server.client()), streaming).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_streams_says_so_at_once() {
+        let (server, streaming, begin) = (ApiServer::start(), Streaming::default(), Instant::now());
+        assert!(matches!(of(&server, &streaming).await, Streams::Yes));
+        assert_eq!(begin.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_refuses_is_asked_again_for_other_types() {
+        let (server, streaming) = (ApiServer::start(), Streaming::default());
+        server.faults().on(Verb::Watch).nth(1).inject(Fault::status(422));
+        assert!(
+            matches!(of(&server, &streaming).await, Streams::Refused(why) if why.contains("422"))
+        );
+        assert!(matches!(of(&server, &streaming).await, Streams::Yes));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_ignores_it_is_waited_for_only_once() {
+        let (server, streaming, begin) = (ApiServer::start(), Streaming::default(), Instant::now());
+        server.faults().on(Verb::Watch).nth(1).inject(Fault::EndBookmarkMissing);
+        assert!(matches!(of(&server, &streaming).await, Streams::Ignored));
+        assert!(begin.elapsed() <= STREAM_WAIT);
+        let begin = Instant::now();
+        assert!(matches!(of(&server, &streaming).await, Streams::Ignored));
+        assert_eq!(begin.elapsed(), Duration::ZERO);
+    }
+}
