@@ -1,6 +1,7 @@
 //! What developers of this repository run now and then: `cargo xtask …`. One module a task.
 
 mod picture;
+mod real_kubernetes;
 
 use std::env;
 use std::process::ExitCode;
@@ -10,12 +11,16 @@ usage: cargo xtask TASK
 
   picture [--seconds N] [--columns N] [--rows N] [--typed TEXT] [--output FILE] [-- COMMAND…]
             runs a command in a terminal and draws what it shows into docs/picture.svg;
-            without a command: the tool, watching pods of the embedded cluster";
+            without a command: the tool, watching pods of the embedded cluster
+
+  real-kubernetes build | up | test
+            builds the real kube-apiserver, etcd and kubectl once, starts them, tests on them";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((task, rest)) if task == "picture" => picture::run(rest),
+        Some((task, rest)) if task == "real-kubernetes" => real_kubernetes::run(rest),
         Some((task, _)) if task == "help" || task == "--help" => {
             println!("{USAGE}");
             Ok(())

@@ -1,0 +1,208 @@
+//! Both servers together.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context as _, Result};
+use kube::Client;
+use rustix::process::Signal;
+
+use crate::access::{self, ADMIN, Access, READER};
+use crate::apiserver::ApiServer;
+use crate::certificates;
+use crate::etcd::{Etcd, Snapshot, free_port};
+use crate::gate::Gate;
+use crate::leash::Leash;
+use crate::process::SharedLeash;
+use crate::programs::programs;
+
+/// How often it is begun anew when somebody else took a port.
+const TRIES: u32 = 3;
+
+/// How much higher versions are after [`RealKubernetes::restore_bumped`]; what Kubernetes' documentation says.
+const BUMP: u64 = 1_000_000_000;
+
+/// kube-apiserver and etcd, running. They end when this is dropped, and when this process ends in another way.
+///
+/// There are two users with tokens: an administrator, and `reader`, who may do what roles say.
+#[derive(Debug)]
+pub struct RealKubernetes {
+    port: u16,
+    kubeconfig: PathBuf,
+    access: Access,
+    // In the order in which they end.
+    apiserver: ApiServer,
+    etcd: Etcd,
+    _leash: SharedLeash,
+}
+
+/// A server to be.
+#[derive(Debug, Default)]
+#[must_use = "nothing runs until start"]
+pub struct Builder {
+    flags: Vec<String>,
+}
+
+impl Builder {
+    /// A flag of kube-apiserver: `--watch-cache=false`, `--feature-gates=WatchList=false`.
+    pub fn flag(mut self, flag: impl Into<String>) -> Self {
+        self.flags.push(flag.into());
+        self
+    }
+
+    /// Starts both and waits until they are ready; `None`, and one line that says so, where the programs are not
+    /// there: see [`programs()`].
+    pub async fn start(self) -> Result<Option<RealKubernetes>> {
+        let Some(programs) = programs() else { return Ok(None) };
+        let mut tried = 1;
+        loop {
+            match RealKubernetes::at(&programs, &self.flags).await {
+                Ok(started) => return Ok(Some(started)),
+                Err(error) if tried < TRIES && port_is_taken(&error) => tried += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl RealKubernetes {
+    /// Starts one with default options.
+    pub async fn start() -> Result<Option<Self>> {
+        Self::builder().start().await
+    }
+
+    /// One with other options.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    async fn at(programs: &Path, flags: &[String]) -> Result<Self> {
+        let directory = new_directory(programs)?;
+        let leash = Arc::new(Mutex::new(Leash::new(&directory)?));
+        let authority = certificates::write(&directory)?;
+        let access = Access::new(&directory, authority)?;
+        let port = free_port()?;
+        let kubeconfig = access.kubeconfig(ADMIN, port)?;
+        let etcd = Etcd::start(programs, &directory, &leash).await?;
+        let ends = (&*etcd.url(), port);
+        let mut apiserver = ApiServer::new(programs, &directory, &leash, ends, &access, flags);
+        apiserver.start(&kubeconfig).await?;
+        Ok(Self { port, kubeconfig, access, apiserver, etcd, _leash: leash })
+    }
+
+    /// That of the administrator.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// A client of the administrator, as programs make it. A new one each time: it belongs to the runtime that
+    /// first uses it.
+    pub async fn client(&self) -> Result<Client> {
+        access::client(&self.kubeconfig, true).await
+    }
+
+    /// A client of the user `reader`, who may do what roles say.
+    pub async fn reader(&self) -> Result<Client> {
+        access::client(&self.access.kubeconfig(READER, self.port)?, true).await
+    }
+
+    /// A way to the server that can be closed, with clients of the administrator and of `reader` who go there.
+    pub async fn gate(&self) -> Result<(Gate, Client, Client)> {
+        let gate = Gate::to(self.port).await?;
+        let admin = access::client(&self.access.kubeconfig(ADMIN, gate.port())?, true).await?;
+        let reader = access::client(&self.access.kubeconfig(READER, gate.port())?, true).await?;
+        Ok((gate, admin, reader))
+    }
+
+    /// Ends kube-apiserver politely, and starts it again.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.stop().await?;
+        self.start_again().await
+    }
+
+    /// Ends kube-apiserver politely.
+    pub async fn stop(&mut self) -> Result<()> {
+        self.apiserver.process()?.stop().await?;
+        self.apiserver.gone();
+        Ok(())
+    }
+
+    /// Kills kube-apiserver.
+    pub fn kill9(&mut self) -> Result<()> {
+        self.apiserver.process()?.kill()?;
+        self.apiserver.gone();
+        Ok(())
+    }
+
+    /// Starts kube-apiserver again after it was killed or stopped, and waits until it is ready.
+    pub async fn start_again(&mut self) -> Result<()> {
+        self.apiserver.start(&self.kubeconfig).await
+    }
+
+    /// Stops the time of kube-apiserver (`SIGSTOP`): connections stay, and nobody answers.
+    pub fn pause(&mut self) -> Result<()> {
+        self.apiserver.process()?.signal(Signal::STOP)
+    }
+
+    /// Lets it go on (`SIGCONT`).
+    pub fn resume(&mut self) -> Result<()> {
+        self.apiserver.process()?.signal(Signal::CONT)
+    }
+
+    /// Makes etcd forget all versions but the newest of everything; gives the version up to which.
+    pub async fn compact(&self) -> Result<u64> {
+        self.etcd.compact().await
+    }
+
+    /// Copies all that is stored.
+    pub async fn snapshot(&mut self) -> Result<Snapshot> {
+        self.etcd.snapshot().await
+    }
+
+    /// Puts everything back to what it was when the snapshot was made, versions included. kube-apiserver is down
+    /// meanwhile.
+    pub async fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
+        self.restore_with(snapshot, None).await
+    }
+
+    /// The same, with versions higher than any before, as Kubernetes' documentation recommends it.
+    pub async fn restore_bumped(&mut self, snapshot: &Snapshot) -> Result<()> {
+        self.restore_with(snapshot, Some(BUMP)).await
+    }
+
+    async fn restore_with(&mut self, snapshot: &Snapshot, bump: Option<u64>) -> Result<()> {
+        self.stop().await?;
+        self.etcd.restore(snapshot, bump).await?;
+        self.start_again().await
+    }
+
+    /// Makes the token of `reader` invalid: what kube-apiserver answers is 401. It reads tokens only when it
+    /// starts, and is restarted.
+    pub async fn revoke_reader(&mut self) -> Result<()> {
+        self.access.set_revoked(READER, true)?;
+        self.restart().await
+    }
+
+    /// Makes it valid again, the same way.
+    pub async fn restore_reader(&mut self) -> Result<()> {
+        self.access.set_revoked(READER, false)?;
+        self.restart().await
+    }
+}
+
+fn port_is_taken(error: &anyhow::Error) -> bool {
+    format!("{error:#}").contains("address already in use")
+}
+
+/// Beside the programs, where nobody looks for anything of value.
+fn new_directory(programs: &Path) -> Result<PathBuf> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let place = programs.parent().unwrap_or(programs).join("run");
+    let directory = place.join(format!("{}-{number}", std::process::id()));
+    fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    Ok(directory.canonicalize()?)
+}

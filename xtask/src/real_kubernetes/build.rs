@@ -1,0 +1,84 @@
+//! Builds with Go what is not built yet.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use super::recipe::{RECIPES, Recipe};
+use super::{root, say};
+
+const NO_GO: &str = "\
+cannot build the real Kubernetes: there is no `go` on the PATH; install Go (1.21 or newer fetches the version \
+that it needs), then run this again";
+
+/// Builds all programs, and says where they are.
+pub(super) fn all() -> Result<PathBuf, String> {
+    let directory = root().join("target/peers/bin");
+    fs::create_dir_all(&directory).map_err(|error| cannot("make", &directory, &error))?;
+    for recipe in &RECIPES {
+        one(recipe, &directory)?;
+    }
+    Ok(directory)
+}
+
+fn one(recipe: &Recipe, directory: &Path) -> Result<(), String> {
+    let sources = root().join("peers").join(recipe.module);
+    let go_mod = read(&sources.join("go.mod"))?;
+    let version = recipe.version(&go_mod)?;
+    // The programs are kept for as long as what they were built from stays the same, to the letter.
+    let wanted = format!("{go_mod}\n{}", read(&sources.join("go.sum"))?);
+    let stamp = directory.join(format!("{}.built-from", recipe.module));
+    let there = |(program, _): &(&str, &str)| directory.join(program).exists();
+    if recipe.programs.iter().all(there)
+        && fs::read_to_string(&stamp).is_ok_and(|built| built == wanted)
+    {
+        return Ok(());
+    }
+    say(&format!(
+        "building {} {version} with Go, once: {} on two cores without a cache",
+        recipe.module, recipe.takes
+    ));
+    let began = Instant::now();
+    // A build that is broken off leaves none that looks finished.
+    let _ = fs::remove_file(&stamp);
+    for (program, package) in recipe.programs {
+        go(recipe, version, &sources, &directory.join(program), package)?;
+        say(&format!("{program} {version}, after {:.0} s", began.elapsed().as_secs_f64()));
+    }
+    fs::write(&stamp, wanted).map_err(|error| cannot("write", &stamp, &error))
+}
+
+fn go(
+    recipe: &Recipe,
+    version: &str,
+    sources: &Path,
+    program: &Path,
+    package: &str,
+) -> Result<(), String> {
+    let mut command = Command::new("go");
+    // Exactly what go.mod and go.sum say, whatever the machine's settings and workspaces are.
+    command.current_dir(sources).env("GOWORK", "off").env("GOFLAGS", "-mod=readonly");
+    command.args(["build", "-buildvcs=false"]);
+    if let Some(flags) = recipe.linker_flags(version) {
+        command.args(["-ldflags", &flags]);
+    }
+    command.arg("-o").arg(program).arg(package);
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => {
+            Err(format!("`go build {package}` in {} ended with {status}", sources.display()))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(NO_GO.to_owned()),
+        Err(error) => Err(format!("cannot run go: {error}")),
+    }
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    fs::read_to_string(file).map_err(|error| cannot("read", file, &error))
+}
+
+fn cannot(verb: &str, file: &Path, error: &std::io::Error) -> String {
+    format!("cannot {verb} {}: {error}", file.display())
+}
