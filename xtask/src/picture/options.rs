@@ -20,7 +20,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             length: Duration::from_secs(16),
-            size: (110, 22),
+            size: (124, 24),
             typed: "kubectl informer watch pods".to_owned(),
             output: concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/picture.svg").into(),
             command: Vec::new(),

@@ -56,7 +56,6 @@ fn files_that_documents_name_exist() {
 }
 
 #[test]
-#[ignore = "until the README begins with `watch pods`"]
 fn commands_of_the_readme_are_run_before_a_change_lands() {
     clean(&commands::check(&Tree::repository()));
 }
