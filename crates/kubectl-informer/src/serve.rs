@@ -133,11 +133,11 @@ fn start(options: &Options) -> Result<ApiServer, String> {
 }
 
 /// Who watched the server that was here before must not take this one for it: its versions are those
-/// of a later time, in tenths of milliseconds since 2026 began.
+/// of a later time, in milliseconds since 2026 began.
 fn first_version() -> u64 {
     const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
     let since = Timestamp::now().duration_since(BEGIN);
-    u64::try_from(since.as_micros() / 100).unwrap_or(1).max(1)
+    u64::try_from(since.as_millis()).unwrap_or(1).max(1)
 }
 
 fn load(server: &ApiServer, path: &Path) -> Result<(), String> {
