@@ -33,7 +33,7 @@ const EXAMPLES: &str = "\
 Examples:
   kubectl informer watch pods                            # what happens, as it happens
   kubectl informer get pods -A --by spec.nodeName        # how many on each node, through an index
-  kubectl informer doctor                                # would informers work here, and at what cost
+  kubectl informer doctor                                # would informers work here
   kubectl informer top -A                                # what changes most
   kubectl informer serve --demo                          # a small living cluster to try things on
 

@@ -38,7 +38,14 @@ pub(crate) fn problem(error: &Error, asked: &Asked<'_>) -> String {
     if error.is_too_many_requests() {
         return format!("{} asks for patience (429)", place.address);
     }
-    error.to_string()
+    let text = error.to_string();
+    if text.contains("invalid peer certificate") {
+        return format!(
+            "the certificate of {} is not one that {} trusts",
+            place.address, place.origin
+        );
+    }
+    text
 }
 
 /// What to do about it, where that can be said.
@@ -175,4 +182,40 @@ fn quoted_user(message: &str) -> Option<&str> {
     let (user, _) = rest.split_once('"')?;
     let safe = |letter: char| letter.is_ascii_alphanumeric() || "-_.:@".contains(letter);
     (!user.is_empty() && user.chars().all(safe)).then_some(user)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_for_people() {
+        for (number, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (9_949, "9.9 kB"),
+            (9_950, "10 kB"),
+            (999_499, "999 kB"),
+            (999_500, "1.0 MB"),
+            (35_000_000, "35 MB"),
+            (u64::MAX, "18446744 TB"),
+        ] {
+            assert_eq!(bytes(number), text);
+        }
+    }
+
+    /// What is pasted into a shell must be no more than a name.
+    #[test]
+    fn users_are_named_only_if_they_are_safe_to_paste() {
+        let said = |user: &str| format!("pods is forbidden: User \"{user}\" cannot list resource");
+        assert_eq!(quoted_user(&said("jane@example.com")), Some("jane@example.com"));
+        assert_eq!(
+            quoted_user(&said("system:serviceaccount:a:b")),
+            Some("system:serviceaccount:a:b")
+        );
+        for user in ["", "a'; rm -rf ~; '", "$(x)", "a b"] {
+            assert_eq!(quoted_user(&said(user)), None, "{user}");
+        }
+    }
 }

@@ -103,10 +103,9 @@ fn trouble(informed: &Informed<'_>, until: Instant, why: &Error, context: &Conte
     };
     let mut line = vec![("▲ ".to_owned(), Some(RED)), (plain::problem(why, &asked), Some(RED))];
     let wait = until.saturating_duration_since(Instant::now());
-    let next = if wait.is_zero() {
-        "trying again".to_owned()
-    } else {
-        format!("next try in {}", seconds(wait))
+    let next = match wait.as_secs() {
+        0 => "trying again".to_owned(),
+        _ => format!("next try in {}", seconds(wait)),
     };
     line.push((format!(" · {next}"), None));
     if let Some(stale) = informed.status.staleness.filter(|_| informed.status.synced) {

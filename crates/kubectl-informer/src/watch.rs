@@ -58,7 +58,7 @@ pub(crate) struct Options {
     old: bool,
 
     /// Shows only what happens from now on, not what there is already.
-    #[arg(short = 'w', long)]
+    #[arg(long)]
     watch_only: bool,
 
     /// Shows all objects again every so often, as handlers with a resync period see them: 30s, 5m.

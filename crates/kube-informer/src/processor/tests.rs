@@ -130,6 +130,7 @@ impl Watched for Core {
             live: false,
             staleness: None,
             objects: self.store.lock().len(),
+            received: 0,
             failed: 0,
             bytes: 0,
             index_panics: 0,

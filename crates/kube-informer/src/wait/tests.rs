@@ -34,6 +34,7 @@ impl Watched for Fake {
             live: false,
             staleness: None,
             objects: 0,
+            received: 0,
             failed: 0,
             bytes: 0,
             index_panics: 0,

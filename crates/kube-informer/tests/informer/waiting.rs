@@ -22,6 +22,21 @@ async fn l4_waiting_ends_when_the_first_list_is_in_the_cache() {
     assert_eq!(running.names(), ["a"]);
 }
 
+/// Nothing of it is in the cache before it is whole, but one can see that it comes.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_on_its_way_is_counted() {
+    let server = server();
+    for name in ["a", "b", "c", "d"] {
+        server.add(name, "1");
+    }
+    server.faults().on(Verb::Watch).after_events(3).inject(Fault::StalledBody);
+    let running = Running::new(server);
+    running.informer.start();
+    settle().await;
+    let status = running.informer.status();
+    assert_eq!((status.received, status.objects, status.synced), (3, 0, false));
+}
+
 #[tokio::test(start_paused = true)]
 async fn l4_an_empty_list_is_a_list() {
     // F-24.
