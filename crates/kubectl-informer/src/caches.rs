@@ -109,16 +109,14 @@ impl Caches {
         cluster: &Cluster,
     ) -> Option<String> {
         let (cache, error) = (&self.all[place], &report.error);
-        // What the server calls wrong stays wrong: a selector, permissions, a type.
-        let code = error.status().map_or(0, |status| status.code);
-        let refused = matches!(code, 400..500) && !matches!(code, 408 | 409 | 410 | 429);
         let asked = Asked {
             of: &cache.of,
             namespaces: &self.namespaces,
             place: &cluster.place,
             during: Some(&report.during),
         };
-        (refused && !cache.informer.has_synced()).then(|| plain::message(error, &asked))
+        (plain::is_final(error) && !cache.informer.has_synced())
+            .then(|| plain::message(error, &asked))
     }
 
     fn show_progress(&self, cluster: &Cluster, screen: &mut Screen) {

@@ -207,7 +207,7 @@ fn yaml_document(
     document.object = Some(record.value()?);
     document.old = record.old_value().filter(|_| extras.old).transpose()?;
     let yaml = serde_saphyr::to_string(&document).map_err(unwritable(record))?;
-    Ok(format!("---\n{}\n", yaml.trim_end()))
+    Ok(format!("---\n{}", ended(yaml)))
 }
 
 /// With the end of a line, whether the template has one or not: the next event is another.

@@ -48,6 +48,13 @@ pub(crate) fn problem(error: &Error, asked: &Asked<'_>) -> String {
     text
 }
 
+/// Whether waiting would not mend it: what the server calls wrong stays wrong, be it a selector,
+/// permissions or a type.
+pub(crate) fn is_final(error: &Error) -> bool {
+    let code = error.status().map_or(0, |status| status.code);
+    matches!(code, 400..500) && !matches!(code, 408 | 409 | 410 | 429)
+}
+
 /// What to do about it, where that can be said.
 pub(crate) fn advice(error: &Error, asked: &Asked<'_>) -> Option<String> {
     if error.is_forbidden() {

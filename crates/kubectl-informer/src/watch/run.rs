@@ -242,9 +242,7 @@ impl Watch {
             during: Some(&report.during),
         };
         let (error, problem) = (&report.error, plain::problem(&report.error, &asked));
-        // Nothing that waiting would mend.
-        let refused = error.is_forbidden() || error.is_unauthorized() || error.is_not_found();
-        if refused && !source.informer.has_synced() {
+        if plain::is_final(error) && !source.informer.has_synced() {
             return Err(plain::message(error, &asked));
         }
         if matches!(report.next, Next::Resume { .. } | Next::Relist { .. }) {

@@ -58,6 +58,16 @@ fn a_403_later_is_told_and_waited_for() {
 }
 
 #[test]
+fn a_selector_that_is_none_is_an_error() {
+    let cluster = Cluster::start("selector");
+    for arguments in [["pods", "-l", "=="], ["pods", "--field-selector", "spec.nonsense=1"]] {
+        let run = cluster.run(&arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
+        assert!(run.stderr.starts_with("error: "), "{run:?}");
+    }
+}
+
+#[test]
 fn unreadable_answers_do_not_end_it() {
     let cluster = Cluster::with("html", &["--fault", "watch pods html=502 times=1"]);
     cluster.pod("nginx", &json!({}));
