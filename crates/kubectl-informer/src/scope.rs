@@ -1,6 +1,8 @@
 //! Which objects: namespaces and selectors, as kubectl takes them.
 
 use clap::Args;
+use http::Request;
+use kube_client::Error;
 
 use crate::connect::Cluster;
 
@@ -27,6 +29,20 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Namespaces that were named and do not exist. Who may not know that is not told.
+    pub(crate) async fn missing(&self, cluster: &Cluster) -> Vec<String> {
+        let mut missing = Vec::new();
+        for name in &self.namespace {
+            let request = Request::get(format!("/api/v1/namespaces/{name}")).body(Vec::new());
+            let Ok(request) = request else { continue };
+            let found = cluster.client.request::<serde_json::Value>(request).await;
+            if matches!(found, Err(Error::Api(status)) if status.code == 404) {
+                missing.push(name.clone());
+            }
+        }
+        missing
+    }
+
     /// Whether a selector was given.
     pub(crate) fn selects(&self) -> bool {
         self.selector.is_some() || self.field_selector.is_some()

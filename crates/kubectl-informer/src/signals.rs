@@ -2,6 +2,10 @@
 
 use tokio::signal;
 
+/// As shells have it for a program that SIGINT has ended.
+#[cfg(unix)]
+const INTERRUPTED: i32 = 130;
+
 /// Ctrl-C and SIGTERM, from now on.
 pub(crate) struct Stop {
     #[cfg(unix)]
@@ -15,6 +19,13 @@ impl Stop {
     pub(crate) fn new() -> Result<Self, String> {
         use signal::unix::{SignalKind, signal};
         let listen = |kind| signal(kind).map_err(|error| format!("cannot handle signals: {error}"));
+        let mut again = listen(SignalKind::interrupt())?;
+        tokio::spawn(async move {
+            // Whoever presses Ctrl-C twice does not want to wait, for a pipe that nobody reads perhaps.
+            again.recv().await;
+            again.recv().await;
+            std::process::exit(INTERRUPTED);
+        });
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,

@@ -52,6 +52,11 @@ pub(crate) fn line(informers: &[Informed<'_>], context: &Context<'_>) -> Pieces 
     line
 }
 
+/// Before there are any informers.
+pub(crate) fn connecting(place: &Place) -> Pieces {
+    vec![("◌ connecting".to_owned(), Some(YELLOW)), (format!("  {place}"), None)]
+}
+
 fn syncing(informers: &[Informed<'_>], context: &Context<'_>) -> Pieces {
     let mut line = vec![("◌ syncing".to_owned(), Some(YELLOW))];
     let open = informers.iter().filter(|each| !each.status.synced);

@@ -105,8 +105,16 @@ Examples:
 
 /// Watches until it is told to stop, or until what it was to wait for has happened.
 pub(crate) async fn watch(options: Options) -> Result<Outcome, String> {
-    let stop = Stop::new()?;
-    run::Watch::start(options).await?.run(stop).await
+    let mut stop = Stop::new()?;
+    let waiting = options.count.is_some() || !options.until.is_empty();
+    let begun = tokio::select! {
+        biased;
+        () = stop.requested() => {
+            return Ok(if waiting { Outcome::Unmet } else { Outcome::Met });
+        }
+        begun = run::Watch::start(options) => begun?,
+    };
+    begun.run(stop).await
 }
 
 fn output(text: &str) -> Result<Output, String> {

@@ -66,9 +66,13 @@ impl Watch {
         if let Some(notice) = cluster.notice() {
             screen.note(&notice);
         }
+        screen.status(status::connecting(&cluster.place));
         let namespaces = options.scope.namespaces(&cluster)?;
         let chosen = choose(&options.types, &cluster).await?;
         let printer = printer(&options, &cluster, &chosen).await;
+        for namespace in options.scope.missing(&cluster).await {
+            screen.note(&format!("there is no namespace {namespace}, so far"));
+        }
 
         let (tell, errors) = mpsc::unbounded_channel();
         let factory = SharedInformerFactory::new(cluster.client.clone());
@@ -183,6 +187,7 @@ impl Watch {
             (Some(record), _) => vec![record],
             (None, initial) => {
                 let mut all = initial.take().unwrap_or_default();
+                self.tally.initial += all.len();
                 self.say_if_empty();
                 if self.options.watch_only {
                     return Vec::new();
@@ -225,12 +230,16 @@ impl Watch {
     /// Somebody who sees nothing should know why.
     fn say_if_empty(&mut self) {
         let done = self.sources.iter().all(|source| source.initial.is_none());
-        let empty = self.sources.iter().all(|source| source.informer.lister().is_empty());
-        if done && empty {
-            let names: Vec<_> = self.sources.iter().map(|source| source.of.name()).collect();
-            let place = plain::within_namespaces(&self.namespaces);
-            self.screen.note(&format!("no {}{place} yet: waiting", names.join(", ")));
+        if !done || self.tally.initial > 0 {
+            return;
         }
+        let names: Vec<_> = self.sources.iter().map(|source| source.of.name()).collect();
+        let (names, place) = (names.join(", "), plain::within_namespaces(&self.namespaces));
+        let objects: usize = self.sources.iter().map(|source| source.informer.lister().len()).sum();
+        self.screen.note(&match objects {
+            0 => format!("no {names}{place} yet: waiting"),
+            _ => format!("none of the {objects} {names}{place} has such a name yet: waiting"),
+        });
     }
 
     fn error(&mut self, place: usize, report: &ErrorReport) -> Result<Option<Ended>, String> {

@@ -12,6 +12,8 @@ pub(super) struct Tally {
     updated: u64,
     deleted: u64,
     resynced: u64,
+    /// Objects that were there at the start.
+    pub(super) initial: usize,
     pub(super) reconnects: u64,
     /// The last error, in plain words, and when it was.
     pub(super) last: Option<(String, Instant)>,
@@ -27,6 +29,7 @@ impl Tally {
             updated: 0,
             deleted: 0,
             resynced: 0,
+            initial: 0,
             reconnects: 0,
             last: None,
             troubled: Vec::new(),

@@ -1,11 +1,14 @@
 //! How it ends.
 
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
 use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::process::Cluster;
+use crate::errors::kubeconfig;
+use crate::process::{Cluster, Running, tool};
+use crate::support::directory;
 
 #[test]
 fn a_count_that_is_reached_is_success() {
@@ -84,6 +87,20 @@ fn a_signal_ends_it_with_a_summary() {
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].ends_with("s: 1 added, 0 updated, 0 deleted"), "{said:?}");
     }
+}
+
+/// A server that accepts connections and then says nothing.
+#[test]
+fn a_signal_ends_it_also_before_it_has_begun() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let home = directory("watch-silent");
+    let file = home.join("config");
+    let address = silent.local_addr().unwrap();
+    std::fs::write(&file, kubeconfig(&format!("http://{address}"))).unwrap();
+    let mut watch = Running::start(tool(&home, &["watch", "pods"], Some(&file)));
+    let _connection = silent.accept().unwrap();
+    watch.signal("INT");
+    assert_eq!(watch.wait().code(), Some(0));
 }
 
 #[test]

@@ -96,6 +96,16 @@ fn namespaces_and_selectors() {
 }
 
 #[test]
+fn who_sees_nothing_is_told_why() {
+    let cluster = Cluster::start("nothing");
+    cluster.watch(&["pods"]).says("no pods in namespace default yet: waiting");
+    cluster.watch(&["pods", "-n", "nowhere"]).says("there is no namespace nowhere, so far");
+    cluster.pod("web", &json!({}));
+    let watch = cluster.watch(&["pods", "^db"]);
+    watch.says("none of the 1 pods in namespace default has such a name yet: waiting");
+}
+
+#[test]
 fn only_what_is_new_on_request() {
     let cluster = Cluster::start("new");
     cluster.pod("before", &json!({}));
