@@ -146,7 +146,7 @@ pub use access::{Access, Denial, DenialId};
 pub use body::Body;
 pub use direct::LoadError;
 pub use faults::{Fault, FaultId, FaultRule, FaultTextError, Faults, FiredFault};
-pub use net::{Listener, Listening};
+pub use net::{Identity, Listener, Listening};
 pub use pods::PodDelays;
 pub use print::{Column, Columns, NoColumns};
 pub use record::{Delivery, RequestRecord};

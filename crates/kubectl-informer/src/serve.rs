@@ -1,11 +1,11 @@
 //! `serve`: the embedded API server as a process of its own.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use embedded_apiserver::{ApiServer, Listening};
+use embedded_apiserver::{ApiServer, Identity, Listening};
 use jiff::Timestamp;
 
 use crate::demo;
@@ -33,9 +33,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
     listen: String,
 
-    /// Where to write a kubeconfig for the server. It holds the administrator's token, so that only
-    /// you may read it. A file that something else wrote is not replaced. It stays when the server
-    /// ends.
+    /// Where to write a kubeconfig for the server. It holds the administrator's token and the key of
+    /// the server's certificate, so that only you may read it. It stays when the server ends: one that
+    /// is started with the same file takes token and certificate from it, so that clients go on. Remove
+    /// it for new ones. A file that something else wrote is not replaced.
     #[arg(long, value_name = "FILE", default_value = "embedded.kubeconfig")]
     kubeconfig: PathBuf,
 
@@ -74,7 +75,7 @@ pub(crate) struct Options {
     plain: bool,
 
     /// The administrator's bearer token. Other users of this machine may see the arguments of a
-    /// command: better leave it to the server, which makes up a new one each time.
+    /// command: better leave it to the server, which makes one up, or keeps that of the kubeconfig.
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
 }
@@ -90,8 +91,8 @@ impl std::fmt::Debug for Options {
 pub(crate) async fn serve(options: &Options) -> Result<(), String> {
     // From here on a signal ends the server in an orderly way, however early it comes.
     let mut stop = Stop::new()?;
-    check_replaceable(&options.kubeconfig)?;
-    let server = start(options)?;
+    let identity = earlier_identity(&options.kubeconfig)?;
+    let server = start(options, identity.as_ref())?;
     if options.demo {
         demo::populate(&server, None);
     }
@@ -99,7 +100,7 @@ pub(crate) async fn serve(options: &Options) -> Result<(), String> {
         load(&server, data)?;
     }
     inject(&server, &options.faults)?;
-    let listening = listen(&server, options).await?;
+    let listening = listen(&server, options, identity).await?;
     listening.write_kubeconfig(&options.kubeconfig).map_err(|error| {
         format!("{error}\nsay where to write it with --kubeconfig FILE; its directory must exist")
     })?;
@@ -113,7 +114,7 @@ pub(crate) async fn serve(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-fn start(options: &Options) -> Result<ApiServer, String> {
+fn start(options: &Options, identity: Option<&Identity>) -> Result<ApiServer, String> {
     let mut builder = if options.demo {
         demo::builder(None)
     } else {
@@ -127,7 +128,12 @@ fn start(options: &Options) -> Result<ApiServer, String> {
                 .to_owned());
         }
         Some(token) => builder = builder.token(token),
-        None => builder = builder.anonymous(options.plain),
+        None => {
+            builder = builder.anonymous(options.plain);
+            if let Some(identity) = identity {
+                builder = builder.token(identity.token());
+            }
+        }
     }
     Ok(builder.build())
 }
@@ -157,9 +163,16 @@ fn inject(server: &ApiServer, rules: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-async fn listen(server: &ApiServer, options: &Options) -> Result<Listening, String> {
-    let bound = server.listener().plain(options.plain).bind(&options.listen).await;
-    bound.map_err(|error| match error.kind() {
+async fn listen(
+    server: &ApiServer,
+    options: &Options,
+    identity: Option<Identity>,
+) -> Result<Listening, String> {
+    let mut listener = server.listener().plain(options.plain);
+    if let Some(identity) = identity {
+        listener = listener.identity(identity);
+    }
+    listener.bind(&options.listen).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
             format!(
                 "{error}\nend what uses the port, or choose another: --listen 127.0.0.1:0 picks \
@@ -182,16 +195,19 @@ async fn listen(server: &ApiServer, options: &Options) -> Result<Listening, Stri
     })
 }
 
-/// A kubeconfig that is already there is replaced only if it is one of ours: somebody's own, with the
-/// way to all their clusters, is too easily named by mistake.
-fn check_replaceable(path: &Path) -> Result<(), String> {
-    match fs::read(path) {
-        Ok(bytes)
-            if bytes.is_empty() || bytes.starts_with(Listening::KUBECONFIG_MARK.as_bytes()) =>
-        {
-            Ok(())
+/// Who the server was that wrote the kubeconfig: this one is to be the same to its clients. None if
+/// there is no such file, or nothing of use in it.
+///
+/// What is already there is replaced only if it is one of ours: somebody's own, with the way to all
+/// their clusters, is too easily named by mistake.
+fn earlier_identity(path: &Path) -> Result<Option<Identity>, String> {
+    match read(path) {
+        Ok((bytes, _)) if bytes.is_empty() => Ok(None),
+        Ok((bytes, private)) if bytes.starts_with(Listening::KUBECONFIG_MARK.as_bytes()) => {
+            let text = str::from_utf8(&bytes).ok().filter(|_| private);
+            Ok(text.and_then(Identity::from_kubeconfig))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Ok(_) => Err(format!(
             "{} exists, and is no kubeconfig that an embedded API server has written\nremove it, or \
              choose another file with --kubeconfig FILE",
@@ -199,6 +215,22 @@ fn check_replaceable(path: &Path) -> Result<(), String> {
         )),
         Err(error) => Err(format!("cannot write the kubeconfig {}: {error}", path.display())),
     }
+}
+
+/// What is in a file, and whether it is its owner's alone. Secrets that others may know, or may have
+/// put there, are not to be used again.
+fn read(path: &Path) -> io::Result<(Vec<u8>, bool)> {
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    #[cfg(unix)]
+    let private = {
+        use std::os::unix::fs::PermissionsExt as _;
+        file.metadata()?.permissions().mode() & 0o077 == 0
+    };
+    #[cfg(not(unix))]
+    let private = true;
+    Ok((bytes, private))
 }
 
 fn announce(listening: &Listening, kubeconfig: &Path) -> Result<(), String> {

@@ -185,18 +185,76 @@ fn a_kubeconfig_of_others_is_left_alone() {
     assert!(problem.contains("missing/file") && problem.contains("directory"), "{problem}");
 }
 
+/// What a run with these arguments leaves at the place of the kubeconfig.
+fn left(directory: &Path, arguments: &[&str]) -> String {
+    let mut serving = Serving::start_in(directory.to_owned(), arguments);
+    serving.end("KILL");
+    let kubeconfig = serving.kubeconfig();
+    assert_eq!(fs::metadata(&kubeconfig).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::read_to_string(kubeconfig).unwrap()
+}
+
+/// All but the address, whose port is another each time.
+fn identity(kubeconfig: &str) -> Vec<&str> {
+    kubeconfig.lines().filter(|line| !line.contains("server: ")).collect()
+}
+
+/// The line with this name.
+fn line<'a>(kubeconfig: &'a str, name: &str) -> Option<&'a str> {
+    kubeconfig.lines().find(|line| line.trim_start().starts_with(name))
+}
+
 #[test]
-fn a_kubeconfig_of_an_earlier_run_is_replaced() {
+fn a_server_that_is_started_again_is_the_same() {
     let directory = directory("kubeconfig-again");
     fs::write(directory.join("kubeconfig"), "").unwrap();
-    for _ in 0..2 {
-        let mut child = serve(&directory, &[]).stdout(Stdio::piped()).spawn().unwrap();
-        let mut first = [0];
-        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(fs::metadata(directory.join("kubeconfig")).unwrap().len() > 0);
+    let first = left(&directory, &[]);
+    let second = left(&directory, &[]);
+    assert_eq!(identity(&first), identity(&second));
+    assert_ne!(first, second);
+
+    // A token that is given is the one to use; the certificate is still the same.
+    let third = left(&directory, &["--token", "given"]);
+    assert_eq!(line(&third, "token:"), Some(r#"    token: "given""#));
+    for name in ["certificate-authority-data:", "certificate:", "key:"] {
+        assert!(line(&first, name).is_some());
+        assert_eq!(line(&first, name), line(&third, name));
     }
+    // Without TLS there is only the token to keep.
+    let fourth = left(&directory, &["--plain"]);
+    assert_eq!(line(&fourth, "token:"), line(&third, "token:"));
+    assert_eq!(line(&fourth, "key:"), None);
+    assert_eq!(identity(&fourth), identity(&left(&directory, &["--plain"])));
+}
+
+#[test]
+fn a_kubeconfig_that_is_damaged_or_open_to_others_is_replaced() {
+    let directory = directory("kubeconfig-damaged");
+    let file = directory.join("kubeconfig");
+    let first = left(&directory, &[]);
+    let all_new = |why: &str| {
+        let now = left(&directory, &[]);
+        for name in ["certificate-authority-data:", "certificate:", "key:", "token:"] {
+            assert!(line(&now, name).is_some(), "{why}");
+            assert_ne!(line(&now, name), line(&first, name), "{why}");
+        }
+    };
+    let replace = |text: &[u8], mode: u32| {
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    replace(&first.as_bytes()[..first.len() / 2], 0o600);
+    all_new("cut off");
+    replace(&[first.as_bytes(), b"\xff"].concat(), 0o600);
+    all_new("no text");
+    replace(first.replace("key: ", "old: ").as_bytes(), 0o600);
+    all_new("of an older form");
+    for mode in [0o640, 0o602, 0o604] {
+        replace(first.as_bytes(), mode);
+        all_new("others may have read or written it");
+    }
+    replace(first.as_bytes(), 0o600);
+    assert_eq!(identity(&left(&directory, &[])), identity(&first));
 }
 
 #[test]

@@ -8,28 +8,46 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::tls::Certificates;
+
 /// How each of our kubeconfigs begins.
 pub(super) const MARK: &str = "# Written by embedded-apiserver.";
 
 /// The name of cluster, user and context.
 const NAME: &str = "embedded-apiserver";
 
-/// A kubeconfig for one server and its administrator.
-pub(super) fn text(url: &str, ca_pem: Option<&str>, token: &str) -> String {
+/// The extension of the cluster that has the server's certificate and key.
+pub(super) const EXTENSION: &str = "embedded-apiserver-identity";
+
+/// A kubeconfig for one server and its administrator. With the key in it, if `keep`, the server can
+/// be started again as the same: see [`Identity`](super::Identity).
+pub(super) fn text(url: &str, tls: Option<&Certificates>, keep: bool, token: &str) -> String {
     // A JSON string is a YAML string, whatever is in it.
     let url = Value::from(url);
     let token = Value::from(token);
-    let authority = ca_pem.map_or_else(String::new, |pem| {
-        format!("\n    certificate-authority-data: {}", STANDARD.encode(pem))
+    let authority = tls.map_or_else(String::new, |tls| {
+        format!("\n    certificate-authority-data: {}", STANDARD.encode(&tls.ca_pem))
+    });
+    let identity = tls.filter(|_| keep).map_or_else(String::new, |tls| {
+        let certificate = STANDARD.encode(&tls.certificate);
+        let key = STANDARD.encode(tls.key.secret_pkcs8_der());
+        format!(
+            "
+    extensions:
+    - name: {EXTENSION}
+      extension:
+        certificate: {certificate}
+        key: {key}"
+        )
     });
     format!(
-        "{MARK} The token in it is good for as long as that server runs.
+        "{MARK} What is secret in it is of that server alone.
 apiVersion: v1
 kind: Config
 clusters:
 - name: {NAME}
   cluster:
-    server: {url}{authority}
+    server: {url}{authority}{identity}
 users:
 - name: {NAME}
   user:

@@ -7,6 +7,7 @@
 //!   sees a reset, as it would if the process had died.
 
 mod accept;
+mod identity;
 mod kubeconfig;
 mod orderly;
 mod socket;
@@ -30,6 +31,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::limits::SHUTDOWN_GRACE;
 use crate::server::{ApiServer, Shared};
+use tls::Certificates;
+
+pub use identity::Identity;
 
 /// Options of a socket that is about to be opened: see [`ApiServer::listener`].
 #[derive(Debug, Clone)]
@@ -37,6 +41,7 @@ pub struct Listener {
     server: ApiServer,
     plain: bool,
     remote: bool,
+    identity: Option<Identity>,
 }
 
 /// A socket on which the server listens. Dropping it breaks its connections;
@@ -44,7 +49,7 @@ pub struct Listener {
 pub struct Listening {
     addr: SocketAddr,
     /// None for plain HTTP.
-    ca_pem: Option<String>,
+    certificates: Option<Certificates>,
     token: String,
     reins: Arc<Reins>,
 }
@@ -88,7 +93,7 @@ impl ApiServer {
     /// # Ok(()) }
     /// ```
     pub fn listener(&self) -> Listener {
-        Listener { server: self.clone(), plain: false, remote: false }
+        Listener { server: self.clone(), plain: false, remote: false, identity: None }
     }
 }
 
@@ -103,6 +108,14 @@ impl Listener {
     /// Lets [`bind`](Self::bind) take an address that other machines can reach.
     pub fn allow_remote(mut self, remote: bool) -> Self {
         self.remote = remote;
+        self
+    }
+
+    /// Shows clients the certificate that they know from an earlier run. New ones are made if they
+    /// would not take it: it is of another address, or has expired. The token is the server's: give
+    /// it to [`Builder::token`](crate::Builder::token).
+    pub fn identity(mut self, identity: Identity) -> Self {
+        self.identity = Some(identity);
         self
     }
 
@@ -128,8 +141,13 @@ impl Listener {
     fn serve(self, socket: tokio::net::TcpSocket) -> io::Result<Listening> {
         let addr = socket.local_addr()?;
         let listener = accept::open(socket).map_err(|error| in_context(addr, &error))?;
-        let identity = if self.plain { None } else { Some(tls::Identity::new(addr.ip())?) };
-        let (tls, ca_pem) = identity.map(|made| (made.acceptor, made.ca_pem)).unzip();
+        let (certificates, tls) = if self.plain {
+            (None, None)
+        } else {
+            let kept = self.identity.and_then(|identity| identity.certificates);
+            let (certificates, acceptor) = tls::certificates(kept, addr.ip())?;
+            (Some(certificates), Some(acceptor))
+        };
         let reins = Arc::new(Reins {
             shared: Arc::clone(&self.server.shared),
             tls,
@@ -138,7 +156,7 @@ impl Listener {
             tasks: TaskTracker::new(),
         });
         reins.tasks.spawn(accept::run(Arc::clone(&reins), addr, listener));
-        Ok(Listening { addr, ca_pem, token: self.server.token().to_owned(), reins })
+        Ok(Listening { addr, certificates, token: self.server.token().to_owned(), reins })
     }
 }
 
@@ -159,18 +177,20 @@ impl Listening {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         };
-        let scheme = if self.ca_pem.is_some() { "https" } else { "http" };
+        let scheme = if self.certificates.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", SocketAddr::new(ip, self.addr.port()))
     }
 
     /// The certificate, in PEM, of the authority that signed the server's; none for plain HTTP.
     pub fn ca_pem(&self) -> Option<&str> {
-        self.ca_pem.as_deref()
+        self.certificates.as_ref().map(|certificates| certificates.ca_pem.as_str())
     }
 
-    /// A kubeconfig for this socket, as the administrator. It holds the token.
+    /// A kubeconfig for this socket, as the administrator. It holds the token and, if only this
+    /// machine can reach the socket, the server's key: see [`Identity`].
     pub fn kubeconfig(&self) -> String {
-        kubeconfig::text(&self.url(), self.ca_pem(), &self.token)
+        let keep = self.addr.ip().is_loopback();
+        kubeconfig::text(&self.url(), self.certificates.as_ref(), keep, &self.token)
     }
 
     /// Writes [`kubeconfig`](Self::kubeconfig) to a file that only its owner may read, in place of
@@ -200,7 +220,7 @@ impl Drop for Listening {
 
 impl fmt::Debug for Listening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The token is a secret.
+        // The token and the key are secrets.
         f.debug_struct("Listening").field("url", &self.url()).finish_non_exhaustive()
     }
 }

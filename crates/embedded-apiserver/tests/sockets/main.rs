@@ -4,6 +4,7 @@ mod client;
 mod ends;
 mod faults;
 mod files;
+mod identity;
 
 use embedded_apiserver::{ApiServer, Listening, limits};
 use http::{Method, StatusCode, Version};

@@ -3,6 +3,7 @@
 
 mod faults;
 mod process;
+mod restarts;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -17,7 +17,11 @@ pub(crate) struct Serving {
 impl Serving {
     /// Starts one on a free port; `name` is for its directory.
     pub(crate) fn start(name: &str, arguments: &[&str]) -> Self {
-        let directory = directory(name);
+        Self::start_in(directory(name), arguments)
+    }
+
+    /// Starts one where an earlier one may have left its kubeconfig.
+    pub(crate) fn start_in(directory: PathBuf, arguments: &[&str]) -> Self {
         let mut child = serve(&directory, arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();

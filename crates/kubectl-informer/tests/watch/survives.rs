@@ -1,8 +1,11 @@
 //! A server that goes away, and comes back.
 
+use std::fs;
+
 use serde_json::json;
 
-use crate::process::Cluster;
+use crate::process::{Cluster, Running, pod};
+use crate::support::{Serving, directory};
 
 /// The new server has a history of its own: what it does not have is deleted, what it has is added.
 #[test]
@@ -18,6 +21,30 @@ fn a_server_that_comes_back_without_its_objects() {
     let again = Cluster::with("back-again", &["--listen", &address]);
     again.pod("new", &json!({}));
 
+    sees_new_in_place_of_old(&watch);
+}
+
+/// With TLS it is the same server to clients, if it is started with the same kubeconfig.
+#[test]
+fn a_server_with_tls_that_comes_back() {
+    let place = directory("watch-back-tls");
+    for name in ["old", "new"] {
+        fs::write(place.join(name), pod(name, &json!({})).to_string()).unwrap();
+    }
+    let mut cluster = Cluster(Serving::start_in(place.clone(), &["--data", "old"]));
+    let (_, address) = cluster.0.line.split_once("https://").unwrap();
+    let address = address.split_once(',').unwrap().0.to_owned();
+    let watch = cluster.watch(&["pods", "-o", "json"]);
+    assert_eq!(watch.json()["key"], "default/old");
+
+    cluster.0.end("KILL");
+    watch.says("nobody listens at https://");
+    let _again = Serving::start_in(place, &["--data", "new", "--listen", &address]);
+    sees_new_in_place_of_old(&watch);
+}
+
+/// What it does not have any more is deleted, without a last state; what it has is added.
+fn sees_new_in_place_of_old(watch: &Running) {
     let mut events: Vec<_> = [watch.json(), watch.json()]
         .map(|event| {
             let text = |name: &str| event[name].as_str().unwrap().to_owned();

@@ -1,0 +1,30 @@
+//! A server that ends, and is started again.
+
+use std::fs;
+
+use crate::process::Kubectl;
+use crate::support::Serving;
+
+#[test]
+fn an_old_kubeconfig_is_good_after_a_restart() {
+    let Some(mut kubectl) = Kubectl::new("restart") else { return };
+    assert!(kubectl.run(&["get", "namespaces", "-o", "name"]).contains("namespace/default\n"));
+    let (_, address) = kubectl.0.line.split_once("https://").unwrap();
+    let address = address.split_once(',').unwrap().0.to_owned();
+    let (kubeconfig, old) = (kubectl.0.kubeconfig(), kubectl.0.directory.join("old"));
+    fs::copy(&kubeconfig, &old).unwrap();
+
+    kubectl.0.end("KILL");
+    let directory = kubectl.0.directory.clone();
+    kubectl.0 = Serving::start_in(directory, &["--listen", &address]);
+    assert_eq!(kubectl.run(&["create", "configmap", "new"]), "configmap/new created\n");
+    let listed = kubectl.run(&["get", "cm", "-o", "name", "--kubeconfig", old.to_str().unwrap()]);
+    assert!(listed.contains("configmap/new\n"), "{listed}");
+    // It reads the extension, and leaves it in its place when it writes the file.
+    let named = ["config", "rename-context", "embedded-apiserver", "mine"];
+    kubectl.run(&[&named[..], &["--kubeconfig", old.to_str().unwrap()]].concat());
+    let rewritten = fs::read_to_string(&old).unwrap();
+    assert!(rewritten.contains("name: embedded-apiserver-identity"), "{rewritten}");
+    let listed = kubectl.run(&["get", "cm", "-o", "name", "--kubeconfig", old.to_str().unwrap()]);
+    assert!(listed.contains("configmap/new\n"), "{listed}");
+}
