@@ -1,0 +1,212 @@
+//! Sync, events, resync, selectors, metadata, streaming lists and plain ones.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use futures::future::try_join_all;
+use http::Request;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::PartialObjectMeta;
+use kube_informer::Event;
+use real_kubernetes::RealKubernetes;
+use serde_json::json;
+
+use super::mirror::{Choice, Mirror};
+use super::scene::{Scene, shared};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_informer_syncs_and_tells_what_happens() -> Result<()> {
+    let Some(kubernetes) = shared().await? else { return Ok(()) };
+    let scene = Scene::new(kubernetes.client().await?, "events").await?;
+    for name in ["a", "b", "c"] {
+        scene.create(name).await?;
+    }
+    let mut mirror =
+        Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
+    mirror.informer.wait_for_sync().await?;
+    assert_eq!(mirror.settle().await?, 3);
+    scene.create("d").await?;
+    scene.set("a", 1).await?;
+    scene.set("a", 2).await?;
+    scene.delete("b").await?;
+    mirror.settle().await?;
+    mirror.join();
+    let last = scene.create("e").await?;
+    mirror.informer.wait_for_version(last).await?;
+    assert!(
+        mirror.informer.lister().namespace("events").get("e").is_some(),
+        "what was written is read"
+    );
+    assert_eq!(mirror.settle().await?, 4);
+    let beliefs = mirror.beliefs();
+    assert_eq!((beliefs.added, beliefs.updated, beliefs.deleted), (5, 2, 1));
+    assert!(beliefs.tombstones.is_empty() && mirror.errors().is_empty(), "{}", mirror.story());
+    assert!(mirror.informer.is_live());
+    mirror.end().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_resync_repeats_what_there_is() -> Result<()> {
+    let Some(kubernetes) = shared().await? else { return Ok(()) };
+    let scene = Scene::new(kubernetes.client().await?, "resyncs").await?;
+    scene.create("a").await?;
+    scene.create("b").await?;
+    let mirror =
+        Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
+    mirror.informer.wait_for_sync().await?;
+    let mut events = mirror.informer.handler().resync(Duration::from_secs(1)).stream();
+    let mut repeated = Vec::new();
+    while repeated.len() < 4 {
+        if let Event::Resynced(object) = events.next().await.context("the stream goes on")? {
+            repeated.push(object.name().to_owned());
+        }
+    }
+    repeated.sort();
+    assert_eq!(repeated, ["a", "a", "b", "b"]);
+    mirror.settle().await?;
+    assert_eq!(mirror.beliefs().resynced, 0, "others did not ask for it");
+    mirror.end().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn labels_choose_and_what_leaves_the_choice_is_deleted() -> Result<()> {
+    let Some(kubernetes) = shared().await? else { return Ok(()) };
+    let scene = Scene::new(kubernetes.client().await?, "labels").await?;
+    scene.create_labelled("stays", "red").await?;
+    scene.create_labelled("leaves", "red").await?;
+    scene.create_labelled("comes", "blue").await?;
+    let choice = Choice { labels: "colour in (red, green)".into(), ..scene.all() };
+    let mirror =
+        Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &choice);
+    assert_eq!(mirror.settle().await?, 2);
+    scene.colour("leaves", "blue").await?;
+    scene.colour("comes", "green").await?;
+    scene.create_labelled("other", "blue").await?;
+    assert_eq!(mirror.settle().await?, 2);
+    let beliefs = mirror.beliefs();
+    assert_eq!((beliefs.added, beliefs.updated, beliefs.deleted), (3, 0, 1));
+    assert!(beliefs.tombstones.is_empty(), "the server says that it left: {beliefs:?}");
+    mirror.end().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fields_choose_pods_by_their_phase() -> Result<()> {
+    let Some(kubernetes) = shared().await? else { return Ok(()) };
+    let scene = Scene::new(kubernetes.client().await?, "fields").await?;
+    let pods: Api<Pod> = Api::namespaced(scene.client.clone(), "fields");
+    for name in ["one", "two"] {
+        let pod = json!({
+            "metadata": {"name": name},
+            "spec": {"containers": [{"name": "web", "image": "nginx"}]},
+        });
+        pods.create(&PostParams::default(), &serde_json::from_value(pod)?).await?;
+    }
+    let choice = Choice { fields: "status.phase=Running".into(), ..scene.all() };
+    let mirror = Mirror::<Pod>::start(kubernetes.client().await?, scene.client.clone(), &choice);
+    assert_eq!(mirror.settle().await?, 0);
+    for phase in ["Running", "Failed", "Running"] {
+        let patch = Patch::Merge(json!({"status": {"phase": phase}}));
+        pods.patch_status("one", &PatchParams::default(), &patch).await?;
+        assert_eq!(mirror.settle().await?, usize::from(phase == "Running"));
+    }
+    let beliefs = mirror.beliefs();
+    assert_eq!((beliefs.added, beliefs.deleted), (2, 1));
+    mirror.end().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metadata_comes_without_the_rest() -> Result<()> {
+    let Some(kubernetes) = shared().await? else { return Ok(()) };
+    let scene = Scene::new(kubernetes.client().await?, "metadata").await?;
+    scene.create("a").await?;
+    let mirror = Mirror::<PartialObjectMeta<ConfigMap>>::start(
+        kubernetes.client().await?,
+        scene.client.clone(),
+        &scene.all(),
+    );
+    mirror.settle().await?;
+    scene.set("a", 1).await?;
+    scene.create("b").await?;
+    assert_eq!(mirror.settle().await?, 2);
+    for object in mirror.informer.lister().list() {
+        let text = String::from_utf8(object.to_json()?.to_vec())?;
+        assert!(!text.contains("\"data\""), "{text}");
+        assert!(object.decode()?.metadata.uid.is_some());
+    }
+    assert!(mirror.errors().is_empty(), "{}", mirror.story());
+    mirror.end().await;
+    Ok(())
+}
+
+/// More than one page of objects.
+const MANY: usize = 1_100;
+
+async fn many(scene: &Scene) -> Result<()> {
+    for part in (0..MANY).collect::<Vec<_>>().chunks(50) {
+        try_join_all(part.iter().map(async |number| scene.create(&format!("m-{number}")).await))
+            .await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_is_streamed() -> Result<()> {
+    let Some(kubernetes) = shared().await? else { return Ok(()) };
+    let scene = Scene::new(kubernetes.client().await?, "streamed").await?;
+    many(&scene).await?;
+    let mirror =
+        Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
+    mirror.informer.wait_for_sync().await?;
+    assert_eq!(mirror.settle().await?, MANY);
+    assert!(mirror.errors().is_empty(), "{}", mirror.story());
+    let metrics = Request::get("/metrics").body(Vec::new())?;
+    let metrics = scene.client.request_text(metrics).await?;
+    let counted = metrics.lines().find(|line| {
+        line.starts_with("apiserver_watch_list_duration_seconds_count")
+            && line.contains("configmaps")
+    });
+    ensure!(counted.is_some(), "the server knows of no streamed list of config maps");
+    mirror.end().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_does_not_stream_is_listed() -> Result<()> {
+    let builder = RealKubernetes::builder().flag("--feature-gates=WatchList=false");
+    let Some(kubernetes) = builder.start().await? else { return Ok(()) };
+    let scene = Scene::new(kubernetes.client().await?, "listed").await?;
+    many(&scene).await?;
+    let mirror =
+        Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
+    mirror.informer.wait_for_sync().await?;
+    assert_eq!(mirror.settle().await?, MANY);
+    assert!(mirror.fell_back() && mirror.errors().len() == 1, "{}", mirror.story());
+    scene.delete("m-7").await?;
+    scene.set("m-8", 1).await?;
+    assert_eq!(mirror.settle().await?, MANY - 1);
+    mirror.end().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_without_a_watch_cache_is_listed_in_pages() -> Result<()> {
+    let builder = RealKubernetes::builder().flag("--watch-cache=false");
+    let Some(kubernetes) = builder.start().await? else { return Ok(()) };
+    let scene = Scene::new(kubernetes.client().await?, "paged").await?;
+    many(&scene).await?;
+    let mirror =
+        Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
+    mirror.informer.wait_for_sync().await?;
+    assert_eq!(mirror.settle().await?, MANY);
+    scene.delete("m-7").await?;
+    scene.set("m-8", 1).await?;
+    assert_eq!(mirror.settle().await?, MANY - 1);
+    mirror.end().await;
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! A watch whose version is forgotten while nobody looks.
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::ConfigMap;
+use real_kubernetes::RealKubernetes;
+
+use super::mirror::Mirror;
+use super::scene::Scene;
+
+/// Cuts an informer off, deletes, changes and makes objects, lets the server forget that, and lets the informer
+/// back in.
+async fn miss(mut kubernetes: RealKubernetes, restarts: bool) -> Result<()> {
+    let scene = Scene::new(kubernetes.client().await?, "expiry").await?;
+    for name in ["stays", "changes", "goes", "again"] {
+        scene.create(name).await?;
+    }
+    let (gate, client, _) = kubernetes.gate().await?;
+    let mirror = Mirror::<ConfigMap>::start(client, scene.client.clone(), &scene.all());
+    assert_eq!(mirror.settle().await?, 4);
+
+    gate.close();
+    mirror.error(|_| true).await?;
+    scene.delete("goes").await?;
+    scene.delete("again").await?;
+    scene.create("again").await?;
+    scene.set("changes", 1).await?;
+    scene.create("comes").await?;
+    kubernetes.compact().await?;
+    if restarts {
+        kubernetes.restart().await?;
+    }
+    gate.open();
+    assert_eq!(mirror.settle().await?, 4);
+    assert!(mirror.errors().iter().any(|report| report.error.is_expired()), "{}", mirror.story());
+    let beliefs = mirror.beliefs();
+    assert_eq!(beliefs.tombstones, ["expiry/goes"]);
+    assert_eq!((beliefs.added, beliefs.deleted), (5, 1));
+
+    scene.set("stays", 2).await?;
+    mirror.settle().await?;
+    mirror.end().await;
+    Ok(())
+}
+
+/// kube-apiserver remembers by itself what etcd has forgotten, until it is started again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn versions_are_forgotten_by_a_restart() -> Result<()> {
+    let Some(kubernetes) = RealKubernetes::start().await? else { return Ok(()) };
+    miss(kubernetes, true).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn versions_are_forgotten_by_a_compaction() -> Result<()> {
+    let builder = RealKubernetes::builder().flag("--watch-cache=false");
+    let Some(kubernetes) = builder.start().await? else { return Ok(()) };
+    miss(kubernetes, false).await
+}

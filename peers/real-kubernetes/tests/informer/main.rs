@@ -1,0 +1,18 @@
+//! The informer on the real kube-apiserver. `cargo xtask real-kubernetes test` runs these; a plain `cargo test` says
+//! that it did not.
+//!
+//! Each test ends in the same way: the cache, and what every handler has folded from what it was told, are what a
+//! plain list says ([`mirror::Mirror::settle`]). What takes a minute in these takes a minute on the real server.
+
+mod basics;
+mod custom;
+mod expiry;
+mod fold;
+mod mirror;
+mod permission;
+mod restore;
+mod scene;
+mod silence;
+mod tool;
+mod truth;
+mod writers;
