@@ -261,6 +261,7 @@ impl Watch {
             && self.tally.troubled.contains(&place);
         self.tally.last = Some((problem.clone(), Instant::now()));
         if !told && !self.screen.has_status() {
+            self.tally.troubled.retain(|each| *each != place);
             self.tally.troubled.push(place);
             self.screen.note(&format!("{}: {problem}; {}", source.of.name(), report.next));
         }
