@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::MAP;
 use crate::process::Kubectl;
 use crate::support::Serving;
 
@@ -17,14 +18,14 @@ fn an_old_kubeconfig_is_good_after_a_restart() {
     kubectl.0.end("KILL");
     let directory = kubectl.0.directory.clone();
     kubectl.0 = Serving::start_in(directory, &["--listen", &address]);
-    assert_eq!(kubectl.run(&["create", "configmap", "new"]), "configmap/new created\n");
+    assert_eq!(kubectl.create(MAP), "configmap/settings created\n");
     let listed = kubectl.run(&["get", "cm", "-o", "name", "--kubeconfig", old.to_str().unwrap()]);
-    assert!(listed.contains("configmap/new\n"), "{listed}");
+    assert!(listed.contains("configmap/settings\n"), "{listed}");
     // It reads the extension, and leaves it in its place when it writes the file.
     let named = ["config", "rename-context", "embedded-apiserver", "mine"];
     kubectl.run(&[&named[..], &["--kubeconfig", old.to_str().unwrap()]].concat());
     let rewritten = fs::read_to_string(&old).unwrap();
     assert!(rewritten.contains("name: embedded-apiserver-identity"), "{rewritten}");
     let listed = kubectl.run(&["get", "cm", "-o", "name", "--kubeconfig", old.to_str().unwrap()]);
-    assert!(listed.contains("configmap/new\n"), "{listed}");
+    assert!(listed.contains("configmap/settings\n"), "{listed}");
 }
