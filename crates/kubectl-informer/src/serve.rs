@@ -34,9 +34,10 @@ pub(crate) struct Options {
     listen: String,
 
     /// Where to write a kubeconfig for the server. It holds the administrator's token and the key of
-    /// the server's certificate, so that only you may read it. It stays when the server ends: one that
-    /// is started with the same file takes token and certificate from it, so that clients go on. Remove
-    /// it for new ones. A file that something else wrote is not replaced.
+    /// the server's certificate (which `kubectl config view` does not hide), so that only you may read
+    /// it. It stays when the server ends: one that is started with the same file takes token and
+    /// certificate from it, so that clients go on. Remove it for new ones. A file that something else
+    /// wrote is not replaced.
     #[arg(long, value_name = "FILE", default_value = "embedded.kubeconfig")]
     kubeconfig: PathBuf,
 
@@ -226,7 +227,9 @@ fn read(path: &Path) -> io::Result<(Vec<u8>, bool)> {
     #[cfg(unix)]
     let private = {
         use std::os::unix::fs::PermissionsExt as _;
-        file.metadata()?.permissions().mode() & 0o077 == 0
+
+        const OF_OTHERS: u32 = 0o077;
+        file.metadata()?.permissions().mode() & OF_OTHERS == 0
     };
     #[cfg(not(unix))]
     let private = true;
