@@ -70,6 +70,11 @@ pub(crate) fn completion(options: &Options, mut tool: Command) -> Result<Outcome
     // Into memory first: the generator does not expect that nobody reads it.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut tool, "kubectl-informer", &mut script);
+    if shell == Shell::Bash {
+        // The generator writes the name of a command with a dash in two ways.
+        let text = String::from_utf8_lossy(&script);
+        script = text.replace("kubectl__subcmd__informer", "kubectl__informer").into_bytes();
+    }
     print(&script)
 }
 

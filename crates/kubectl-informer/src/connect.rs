@@ -91,16 +91,34 @@ impl Drop for Demo {
 }
 
 impl Cluster {
-    /// Finds the cluster that is meant. The error is for the user.
+    /// Finds the cluster that is meant, for commands whose answer somebody may rely on. The error is for
+    /// the user.
     pub(crate) async fn connect(options: &Options) -> Result<Self, String> {
+        match Self::find(options).await? {
+            Some(cluster) => Ok(cluster),
+            None => {
+                Err("there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod\n\
+                         name one with --kubeconfig FILE; --embedded shows a small living cluster \
+                         instead"
+                    .to_owned())
+            }
+        }
+    }
+
+    /// The same for who looks: where there is no cluster, at an embedded one.
+    pub(crate) async fn connect_or_embedded(options: &Options) -> Result<Self, String> {
+        Ok(Self::find(options).await?.unwrap_or_else(|| Self::embedded(options)))
+    }
+
+    async fn find(options: &Options) -> Result<Option<Self>, String> {
         if options.embedded {
-            return Ok(Self::embedded(options));
+            return Ok(Some(Self::embedded(options)));
         }
         if let Some(sources) = Sources::find(options)? {
-            return Self::from_kubeconfig(&sources, options).await;
+            return Self::from_kubeconfig(&sources, options).await.map(Some);
         }
         if in_cluster() {
-            return Self::from_service_account(options);
+            return Self::from_service_account(options).map(Some);
         }
         for (flag, value) in
             [("context", &options.context), ("cluster", &options.cluster), ("user", &options.user)]
@@ -112,7 +130,7 @@ impl Cluster {
                 ));
             }
         }
-        Ok(Self::embedded(options))
+        Ok(None)
     }
 
     /// What the user should know about where this runs.

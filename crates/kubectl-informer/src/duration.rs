@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// `5s`, `1m30s`, `500ms`, `2h`, as Go and kubectl have it.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "a time such as 500ms, 30s, 5m or 1h30m is".to_owned();
+    let wrong = || "a time is written as 500ms, 30s, 5m or 1h30m".to_owned();
     let mut rest = text;
     let mut total = Duration::ZERO;
     while !rest.is_empty() {

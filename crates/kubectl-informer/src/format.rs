@@ -54,7 +54,8 @@ impl FromStr for Output {
     }
 }
 
-const FORMS: &str = "text, wide, json, yaml, name, template=…, jsonpath=… or custom-columns=… are";
+const FORMS: &str =
+    "one of text, wide, json, yaml, name, template=…, jsonpath=… and custom-columns=… is expected";
 
 fn expression(text: &str) -> Option<Result<Output, String>> {
     let (form, expression) = text.split_once('=')?;

@@ -28,7 +28,7 @@ use crate::{connect, record, scope};
 
 /// Prints objects from the cache of an informer that has all of them.
 ///
-/// What it prints is what `kubectl get` prints. It is read as programs that use informers read: listed
+/// What it prints is what `kubectl get` prints, for the types that most people use. It is read as programs that use informers read: listed
 /// once, then looked up by name or through an index in memory.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]

@@ -18,16 +18,16 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn problem(error: &Error, asked: &Asked<'_>) -> String {
     let (what, place) = (asked.of.name(), asked.place);
     if error.is_forbidden() {
-        return format!("may not {} {what}{}", verb(asked), within(asked));
+        return format!("may not {} {what}{}", verb(error, asked), within(asked));
     }
     if error.is_unauthorized() {
-        return format!("{place} does not know these credentials (401)");
+        return format!("{} does not know these credentials (401)", place.address);
     }
     if error.is_not_found() {
         return format!("{} does not serve {what}", place.address);
     }
     if error.is_connection_refused() {
-        return format!("nobody listens at {place}");
+        return format!("nobody listens at {}", place.address);
     }
     if error.is_silence() {
         return format!("nothing was heard from {} for too long", place.address);
@@ -39,11 +39,16 @@ pub(crate) fn problem(error: &Error, asked: &Asked<'_>) -> String {
         return format!("{} asks for patience (429)", place.address);
     }
     let text = error.to_string();
-    if text.contains("invalid peer certificate") {
-        return format!(
-            "the certificate of {} is not one that {} trusts",
-            place.address, place.origin
-        );
+    let address = &place.address;
+    for (part, plain) in [
+        ("invalid peer certificate", format!("the certificate of {address} is not trusted here")),
+        ("the connection broke", format!("the connection to {address} broke")),
+        ("the connection timed out", format!("the connection to {address} timed out")),
+        ("no answer within", format!("no answer from {address}")),
+    ] {
+        if text.contains(part) {
+            return plain;
+        }
     }
     text
 }
@@ -123,8 +128,15 @@ fn sources<'a>(
     std::iter::successors(Some(error), |error| error.source()).take(16)
 }
 
-/// A list by streaming is a watch, and needs its verb.
-fn verb(asked: &Asked<'_>) -> &'static str {
+/// What was refused. A list by streaming is a watch, and needs its verb.
+fn verb(error: &Error, asked: &Asked<'_>) -> &'static str {
+    let said = error.status().map(|status| status.message.as_str()).unwrap_or_default();
+    if said.contains("cannot watch resource") {
+        return "watch";
+    }
+    if said.contains("cannot list resource") {
+        return "list";
+    }
     match asked.during {
         Some(State::Streaming | State::Watching) => "watch",
         _ => "list",

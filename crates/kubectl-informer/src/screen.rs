@@ -25,7 +25,7 @@ impl Screen {
     /// A status line is drawn if `status` says so and standard error is a terminal.
     pub(crate) fn new(status: bool, colour: bool) -> Self {
         let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let line = (status && capable && io::stderr().is_terminal()).then(|| Line {
+        let line = (status && capable && io::stderr().is_terminal() && !is_piped()).then(|| Line {
             pieces: Vec::new(),
             colour,
             drawn: false,
@@ -99,6 +99,22 @@ impl Drop for Screen {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// Whether standard output is read by another program: that one writes to the same terminal, most
+/// likely, and knows nothing of a status line.
+#[cfg(unix)]
+fn is_piped() -> bool {
+    use std::os::fd::AsFd as _;
+    use std::os::unix::fs::FileTypeExt as _;
+    let Ok(out) = io::stdout().as_fd().try_clone_to_owned() else { return false };
+    let Ok(metadata) = std::fs::File::from(out).metadata() else { return false };
+    metadata.file_type().is_fifo() || metadata.file_type().is_socket()
+}
+
+#[cfg(not(unix))]
+fn is_piped() -> bool {
+    !io::stdout().is_terminal()
 }
 
 /// As much as fits into a line: a longer one would wrap, and could not be taken away.

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::demo;
 use crate::signals::Stop;
 
-/// Runs an embedded Kubernetes API server until Ctrl-C or SIGTERM.
+/// Runs an embedded Kubernetes API server until Ctrl-C or SIGTERM
 ///
 /// It serves Kubernetes' own kinds and custom resources from memory: everything is gone when it ends.
 /// When it is ready it prints one line with its address and the kubeconfig:
@@ -52,8 +52,8 @@ pub(crate) struct Options {
     pods_run: bool,
 
     /// Serves a small living cluster: deployments, pods, jobs and a custom resource, in which something
-    /// happens about once a second. Pods run, as with --pods-run; what you scale, edit or delete, the
-    /// cluster reacts to.
+    /// happens about once a second. Pods run, as with --pods-run; it reacts to what is deleted or
+    /// patched (`kubectl patch --type=merge`).
     #[arg(long)]
     demo: bool,
 

@@ -80,8 +80,9 @@ fn well(informers: &[Informed<'_>]) -> Pieces {
     } else {
         vec![("○ connecting".to_owned(), Some(YELLOW))]
     };
-    let each = |informed: &Informed<'_>| {
-        format!("{} {}", grouped(informed.status.objects as u64), informed.of.plural)
+    let each = |informed: &Informed<'_>| match informed.status.objects {
+        1 => format!("1 {}", informed.of.kind.to_lowercase()),
+        objects => format!("{} {}", grouped(objects as u64), informed.of.plural),
     };
     let counts: Vec<_> = informers.iter().map(each).collect();
     line.push((format!("  {}", counts.join(", ")), Some(BOLD)));
@@ -114,12 +115,11 @@ fn trouble(informed: &Informed<'_>, until: Instant, why: &Error, context: &Conte
     };
     line.push((format!(" · {next}"), None));
     if let Some(stale) = informed.status.staleness.filter(|_| informed.status.synced) {
-        let objects = informed.status.objects as u64;
-        line.push((
-            format!(" · {} as of {} ago", counted(objects, "object"), seconds(stale)),
-            Some(DIM),
-        ));
+        let objects = counted(informed.status.objects as u64, "object");
+        line.push((format!(" · {objects} as of {} ago", seconds(stale)), Some(DIM)));
     }
+    // What is known already comes last: it may be cut off.
+    line.push((format!(" · {}", context.place.origin), Some(DIM)));
     line
 }
 

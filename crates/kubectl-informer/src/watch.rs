@@ -31,7 +31,7 @@ pub(crate) struct Options {
     types: String,
 
     /// Only objects whose names match: a regular expression, which may match any part of the name.
-    #[arg(value_name = "NAME-REGEX")]
+    #[arg(value_name = "NAME-REGEX", value_parser = name)]
     name: Option<Regex>,
 
     /// Not those whose names match.
@@ -115,6 +115,15 @@ pub(crate) async fn watch(options: Options) -> Result<Outcome, String> {
         begun = run::Watch::start(options) => begun?,
     };
     begun.run(stop).await
+}
+
+fn name(text: &str) -> Result<Regex, String> {
+    if text.contains('/') {
+        return Err(
+            "no name has a slash; several objects are named with commas: ns/a,ns/b".to_owned()
+        );
+    }
+    Regex::new(text).map_err(|error| error.to_string())
 }
 
 fn output(text: &str) -> Result<Output, String> {

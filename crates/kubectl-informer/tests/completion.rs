@@ -207,6 +207,26 @@ fn scripts_are_what_their_shells_read() {
         format!("{}\ncomplete -p kubectl-informer", cluster.prints(&["completion", "bash"]));
     let bash = ran(Command::new("bash").args(["-c", &script]).output().unwrap());
     assert!(bash.out.ends_with(" kubectl-informer\n"), "{} {}", bash.out, bash.err);
+
+    // What bash itself does when somebody presses Tab.
+    for (words, current, candidate) in [
+        ("kubectl-informer watch --ou", 2, "--output"),
+        ("kubectl-informer completion f", 2, "fish"),
+    ] {
+        let script = format!(
+            "{}\nCOMP_WORDS=({words})\nCOMP_CWORD={current}\n\
+             _kubectl__informer kubectl-informer \"${{COMP_WORDS[{current}]}}\" \"\"\n\
+             echo \"${{COMPREPLY[@]}}\"",
+            cluster.prints(&["completion", "bash"])
+        );
+        let bash = ran(Command::new("bash").args(["-c", &script]).output().unwrap());
+        assert!(
+            bash.out.split_whitespace().any(|each| each == candidate),
+            "{} {}",
+            bash.out,
+            bash.err
+        );
+    }
     assert!(cluster.fails(&["completion", "cmd"]).contains("powershell"));
 }
 

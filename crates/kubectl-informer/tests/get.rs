@@ -276,19 +276,19 @@ fn nobody_to_read_it_is_no_error() {
 }
 
 #[test]
-fn without_a_kubeconfig_there_is_an_embedded_cluster() {
+fn without_a_kubeconfig_nothing_is_made_up_unless_asked_for() {
     let directory = support::directory("get-embedded");
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-informer"));
     command.args(["get", "pods", "-o", "json"]).env("HOME", &directory);
     command.env_remove("KUBECONFIG").env_remove("KUBERNETES_SERVICE_HOST");
     let implied = ran(command.output().unwrap());
-    assert_eq!(implied.code, Some(0));
-    assert!(implied.err.contains("no kubeconfig"), "{}", implied.err);
-    let list: Value = serde_json::from_str(&implied.out).unwrap();
-    assert!(!list["items"].as_array().unwrap().is_empty());
+    assert_eq!((implied.code, implied.out.as_str()), (Some(2), ""));
+    assert!(implied.err.contains("there is no kubeconfig"), "{}", implied.err);
 
     let asked = ran(command.arg("--embedded").output().unwrap());
     assert_eq!((asked.code, asked.err.as_str()), (Some(0), ""));
+    let list: Value = serde_json::from_str(&asked.out).unwrap();
+    assert!(!list["items"].as_array().unwrap().is_empty());
 }
 
 #[test]

@@ -24,7 +24,7 @@ const WIDTH_MAX: usize = 64;
 const GAP: usize = 2;
 
 /// What is said at the end of a line wants this much room, if it is to be cut.
-const NOTE_MIN: usize = 16;
+const NOTE_MIN: usize = 24;
 
 /// How many changes that no column shows are named in the line itself.
 const NAMED_MAX: usize = 2;
@@ -106,13 +106,13 @@ impl Text {
         let table = &mut self.tables[record.watched.place];
         let untitled = !std::mem::replace(&mut table.titled, true);
         let title = (untitled && self.extras.headers).then(|| self.title(record.watched.place));
-        let mut line = self.pieces(record, &cells);
         let note = match changes {
             None if cells.iter().all(|cell| cell.style.is_none()) => unseen(record)?,
             Some(changes) => changes.only_noise().unwrap_or_default(),
             None => String::new(),
         };
-        line.extend(self.note(&line, &note));
+        let mut line = self.pieces(record, &cells);
+        self.finish(&mut line, record, &note);
         let colour = self.extras.colour;
         let mut text = title.unwrap_or_default();
         for (piece, style) in line {
@@ -127,7 +127,7 @@ impl Text {
         Ok(text)
     }
 
-    /// When, what, which object, its columns, and its versions.
+    /// When, what, which object, and its columns.
     fn pieces(&self, record: &Record, cells: &[Cell]) -> Pieces {
         let time = record.time.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
         let event = format!("{:<6}", record.happened.as_str());
@@ -148,20 +148,27 @@ impl Text {
             line.push((cell.text.clone(), cell.style));
             line.push(gap(*width, &cell.text));
         }
-        line.push((versions(record), Some(DIM)));
-        if record.final_state_unknown {
-            line.push(("  its last state was missed".to_owned(), Some(DIM)));
-        }
         line
     }
 
-    /// What else there is to say, as far as there is room for it.
-    fn note(&self, line: &Pieces, note: &str) -> Option<(String, Option<Style>)> {
+    /// The versions, and what else there is to say, as far as there is room: on a narrow terminal what
+    /// has changed is worth more than the numbers.
+    fn finish(&self, line: &mut Pieces, record: &Record, note: &str) {
         let taken: usize = line.iter().map(|(piece, _)| columns_of(piece)).sum();
-        let room = self.extras.width.map_or(usize::MAX, |width| width.saturating_sub(taken + 2));
-        // A beginning of a path alone says nothing.
-        let worth = columns_of(note) <= room || room >= NOTE_MIN;
-        (worth && !note.is_empty()).then(|| (format!("  {}", keep_start(note, room)), Some(DIM)))
+        let room = self.extras.width.map_or(usize::MAX, |width| width.saturating_sub(taken));
+        let note = match (record.final_state_unknown, note) {
+            (true, _) => "its last state was missed",
+            (false, note) => note,
+        };
+        let wanted = columns_of(note).min(NOTE_MIN);
+        let fits = |versions: &String| columns_of(versions) + 2 + wanted <= room;
+        let versions = versions(record).into_iter().find(fits).unwrap_or_default();
+        let gap = if versions.is_empty() { "" } else { "  " };
+        let left = room.saturating_sub(columns_of(&versions) + gap.len());
+        line.push((versions, Some(DIM)));
+        if !note.is_empty() && left > 1 {
+            line.push((format!("{gap}{}", keep_start(note, left)), Some(DIM)));
+        }
     }
 
     fn title(&self, place: usize) -> String {
@@ -171,7 +178,7 @@ impl Text {
         for (_, title, width) in &self.tables[place].shown {
             line.push_str(&format!("{title:<width$}  "));
         }
-        line.push_str("VERSION");
+        line.push_str("RV");
         format!("{}\n", paint(&line, BOLD, self.extras.colour))
     }
 }
@@ -258,11 +265,13 @@ fn style(happened: Happened) -> Style {
     }
 }
 
-fn versions(record: &Record) -> String {
+/// The versions in full, and then in fewer and fewer columns.
+fn versions(record: &Record) -> Vec<String> {
+    let new = one_line(record.version());
     match record.old_version() {
         Some(old) if record.happened == Happened::Update => {
-            one_line(&format!("{old} → {}", record.version()))
+            vec![format!("{} → {new}", one_line(old)), format!("→ {new}")]
         }
-        _ => one_line(record.version()),
+        _ => vec![new],
     }
 }

@@ -8,7 +8,7 @@ use futures_util::stream::{BoxStream, SelectAll, select_all};
 use http::Request;
 use jiff::Timestamp;
 use kube_core::{DynamicObject, Resource as _};
-use kube_informer::{ErrorReport, Event, Untyped};
+use kube_informer::{ErrorReport, Event, State, Untyped};
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -62,7 +62,7 @@ pub(super) struct Top {
 impl Top {
     pub(super) async fn start(options: Options, live: bool) -> Result<Self, String> {
         let mut screen = Screen::new(true, crate::color::When::Auto.on(&io::stderr()));
-        let cluster = Cluster::connect(&options.connect).await?;
+        let cluster = Cluster::connect_or_embedded(&options.connect).await?;
         if let Some(notice) = cluster.notice() {
             screen.note(&notice);
         }
@@ -119,7 +119,7 @@ impl Top {
                 () = at(deadline) => return Ok(Ok(())),
                 Some((place, report)) = self.caches.errors.recv() => self.note(place, &report),
                 _ = refresh.tick() => {
-                    let text = self.view().text()?;
+                    let text = format!("{}{}", self.trouble(), self.view().text()?);
                     if let Some(Err(error)) = self.live.as_mut().map(|live| live.draw(&text)) {
                         return Ok(Err(error));
                     }
@@ -146,7 +146,7 @@ impl Top {
         Ok(())
     }
 
-    /// On a live screen there is no place for it, and the next second shows whether it is over.
+    /// A live screen has a line of its own for it.
     fn note(&mut self, place: usize, report: &ErrorReport) {
         if self.live.is_none() {
             let asked = plain::Asked {
@@ -159,6 +159,22 @@ impl Top {
             let name = self.caches.all[place].of.name();
             self.screen.note(&format!("{name}: {problem}; {}", report.next));
         }
+    }
+
+    /// A line about what is wrong, if something is.
+    fn trouble(&self) -> String {
+        let troubled = self.caches.all.iter().find_map(|cache| match cache.informer.state() {
+            State::BackingOff { why, .. } => Some((cache, why)),
+            _ => None,
+        });
+        let Some((cache, why)) = troubled else { return String::new() };
+        let asked = plain::Asked {
+            of: &cache.of,
+            namespaces: &self.caches.namespaces,
+            place: &self.cluster.place,
+            during: None,
+        };
+        format!("▲ {}: trying again\n", plain::problem(&why, &asked))
     }
 
     fn view(&self) -> View<'_> {

@@ -52,6 +52,8 @@ pub(super) struct Watch {
     printer: Printer,
     screen: Screen,
     tally: Tally,
+    /// Whether only some objects were asked for.
+    selects: bool,
     /// What of --until has not held so far.
     unmet: Vec<Until>,
     factory: SharedInformerFactory,
@@ -62,7 +64,12 @@ impl Watch {
     pub(super) async fn start(options: Options) -> Result<Self, String> {
         let colour = options.color.on(&io::stderr());
         let mut screen = Screen::new(true, colour);
-        let cluster = Cluster::connect(&options.connect).await?;
+        // Who waits for something to be so wants no cluster that was made up.
+        let cluster = if options.until.is_empty() {
+            Cluster::connect_or_embedded(&options.connect).await?
+        } else {
+            Cluster::connect(&options.connect).await?
+        };
         if let Some(notice) = cluster.notice() {
             screen.note(&notice);
         }
@@ -70,8 +77,11 @@ impl Watch {
         let namespaces = options.scope.namespaces(&cluster)?;
         let chosen = choose(&options.types, &cluster).await?;
         let printer = printer(&options, &cluster, &chosen).await;
-        for namespace in options.scope.missing(&cluster).await {
-            screen.note(&format!("there is no namespace {namespace}, so far"));
+        let named = chosen.iter().any(|each| each.name.is_some());
+        if chosen.iter().any(|each| each.of.namespaced) {
+            for namespace in options.scope.missing(&cluster).await {
+                screen.note(&format!("there is no namespace {namespace}, so far"));
+            }
         }
 
         let (tell, errors) = mpsc::unbounded_channel();
@@ -90,6 +100,7 @@ impl Watch {
         }
         factory.start();
         Ok(Self {
+            selects: options.scope.selects() || named,
             unmet: options.until.clone(),
             options,
             namespaces,
@@ -116,7 +127,7 @@ impl Watch {
         let Some(missing) = missing else { return Ok(Outcome::Met) };
         let time = self.tally.started.elapsed();
         let time = self.options.timeout.filter(|timeout| *timeout <= time).unwrap_or(time);
-        self.screen.note(&format!("{missing} within {}", exact(time)));
+        self.screen.note(&format!("{missing}, within {}", exact(time)));
         Ok(Outcome::Unmet)
     }
 
@@ -127,7 +138,7 @@ impl Watch {
             return Some(format!("only {shown} of {count} events"));
         }
         let unmet: Vec<_> = self.unmet.iter().map(ToString::to_string).collect();
-        (!unmet.is_empty()).then(|| format!("no object with {}", unmet.join(" and none with ")))
+        (!unmet.is_empty()).then(|| format!("not met: {}", unmet.join(" and ")))
     }
 
     async fn follow(&mut self, stop: &mut Stop) -> Result<Ended, String> {
@@ -234,9 +245,15 @@ impl Watch {
             return;
         }
         let names: Vec<_> = self.sources.iter().map(|source| source.of.name()).collect();
-        let (names, place) = (names.join(", "), plain::within_namespaces(&self.namespaces));
+        let names = names.join(", ");
+        let place = if self.sources.iter().any(|source| source.of.namespaced) {
+            plain::within_namespaces(&self.namespaces)
+        } else {
+            String::new()
+        };
         let objects: usize = self.sources.iter().map(|source| source.informer.lister().len()).sum();
         self.screen.note(&match objects {
+            0 if self.selects => format!("no {names}{place} that are selected yet: waiting"),
             0 => format!("no {names}{place} yet: waiting"),
             _ => format!("none of the {objects} {names}{place} has such a name yet: waiting"),
         });
@@ -254,27 +271,28 @@ impl Watch {
         if plain::is_final(error) && !source.informer.has_synced() {
             return Err(plain::message(error, &asked));
         }
-        if matches!(report.next, Next::Resume { .. } | Next::Relist { .. }) {
+        let again = matches!(report.next, Next::Resume { .. } | Next::Relist { .. });
+        let since = again && !self.tally.troubled.contains(&place);
+        if since {
+            self.tally.troubled.push(place);
             self.tally.reconnects += 1;
         }
-        let told = self.tally.last.as_ref().is_some_and(|(last, _)| *last == problem)
-            && self.tally.troubled.contains(&place);
+        let told = self.tally.last.as_ref().is_some_and(|(last, _)| *last == problem);
         self.tally.last = Some((problem.clone(), Instant::now()));
-        if !told && !self.screen.has_status() {
-            self.tally.troubled.retain(|each| *each != place);
-            self.tally.troubled.push(place);
-            self.screen.note(&format!("{}: {problem}; {}", source.of.name(), report.next));
+        if (since || !told) && !self.screen.has_status() {
+            let (name, origin) = (source.of.name(), &self.cluster.place.origin);
+            self.screen.note(&format!("{name}: {problem}; {} ({origin})", report.next));
         }
         Ok(None)
     }
 
     /// Looks at how the informers are, and says so.
     fn look(&mut self) {
+        let sources = &self.sources;
+        let over = |place: &usize| sources[*place].informer.is_live();
+        let over: Vec<_> = self.tally.troubled.extract_if(.., |place| over(place)).collect();
         if !self.screen.has_status() {
-            let sources = &self.sources;
-            let over = |place: &usize| sources[*place].informer.is_live();
-            let names: Vec<_> = self.tally.troubled.extract_if(.., |place| over(place)).collect();
-            for place in names {
+            for place in over {
                 self.screen.note(&format!("{}: watching on", self.sources[place].of.name()));
             }
             return;

@@ -26,7 +26,7 @@ fn a_count_that_is_not_reached_in_time_is_one() {
     cluster.pod("a", &json!({}));
     let run = cluster.run(&["pods", "-o", "name", "--count", "2", "--timeout", "300ms"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("of 2 events within 300 ms"), "{run:?}");
+    assert!(run.stderr.contains("of 2 events, within 300 ms"), "{run:?}");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_condition_that_is_not_met_in_time_is_one() {
     let until = ["--until", "metadata.name=b", "--until", "metadata.name=c"];
     let run = cluster.run(&[&["pods", "--timeout", "300ms"], &until[..]].concat());
     assert_eq!(run.code, Some(1), "{run:?}");
-    let expected = "no object with metadata.name=b and none with metadata.name=c within 300 ms";
+    let expected = "not met: metadata.name=b and metadata.name=c, within 300 ms";
     assert!(run.stderr.contains(expected), "{run:?}");
     let run = cluster.run(&["pods", "--until", "=x"]);
     assert_eq!(run.code, Some(2), "{run:?}");
@@ -130,6 +130,7 @@ fn arguments_are_checked() {
         (&["pods", "-o", "xml"][..], "xml"),
         (&["pods", "--timeout", "5"], "500ms, 30s"),
         (&["pods", "--count", "0"], "--count"),
+        (&["pods/a", "pods/b"], "with commas"),
         (&["pods", "-n", "Shop"], "no name of a namespace"),
         (&["pods", "-n", "a", "-A"], "--all-namespaces"),
         (&[","], "name a type"),

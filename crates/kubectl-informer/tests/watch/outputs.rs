@@ -30,7 +30,7 @@ fn text_tells_the_story_of_the_articles() {
     let titles: Vec<_> = title.split_whitespace().collect();
     assert_eq!(
         titles,
-        ["TIME", "EVENT", "KIND", "NAME", "READY", "STATUS", "RESTARTS", "AGE", "VERSION"]
+        ["TIME", "EVENT", "KIND", "NAME", "READY", "STATUS", "RESTARTS", "AGE", "RV"]
     );
     let add = words(&watch.line());
     assert!(add.starts_with("ADD Pod default/nginx 0/1 Pending 0 "), "{add}");
@@ -148,7 +148,7 @@ fn paths_and_columns_are_those_of_kubectl() {
     let run = cluster.run(&["pods", "-o", columns, "--count", "1"]);
     let lines: Vec<_> = run.stdout.lines().collect();
     let title = lines[0].split_whitespace().collect::<Vec<_>>();
-    assert_eq!(title, ["TIME", "EVENT", "KIND", "NAME", "APP", "NODE", "VERSION"]);
+    assert_eq!(title, ["TIME", "EVENT", "KIND", "NAME", "APP", "NODE", "RV"]);
     let words = words(lines[1]);
     assert!(words.starts_with("ADD Pod default/nginx web <none> "), "{words}");
 }

@@ -17,6 +17,18 @@ fn without_a_kubeconfig_it_shows_an_embedded_cluster() {
     watch.line_with("UPDATE");
 }
 
+/// Who relies on the answer wants no cluster that was made up.
+#[test]
+fn conditions_are_not_met_by_an_embedded_cluster_unless_it_was_asked_for() {
+    let home = directory("watch-embedded-until");
+    let arguments = ["watch", "pods", "--until", "status.phase=Running"];
+    let run = ended(tool(&home, &arguments, None));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert!(run.stderr.contains("there is no kubeconfig"), "{run:?}");
+    let run = ended(tool(&home, &[&arguments[..], &["--embedded"]].concat(), None));
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
 #[test]
 fn embedded_on_request_needs_no_word() {
     let home = directory("watch-embedded-asked");

@@ -55,3 +55,28 @@ fn no_color_is_honoured() {
         assert!(!coloured.contains('\x1b'), "{coloured:?}");
     }
 }
+
+/// Who reads the pipe writes to the same terminal, and knows nothing of a status line.
+#[test]
+fn there_is_no_status_line_beside_a_pipe() {
+    let home = directory("watch-screen-pipe");
+    let tool = tool(&home, &[], None).get_program().to_owned();
+    let mut command = std::process::Command::new("sh");
+    let line = format!("'{}' watch pods --embedded -o name --count 5 | cat", tool.display());
+    command.args(["-c", &line]).env("HOME", &home).env_remove("KUBECONFIG");
+    let mut terminal = Terminal::start(command, 120);
+    terminal.shows("pod/");
+    assert_eq!(terminal.wait().code(), Some(0));
+    assert!(!terminal.seen.contains('\x1b'), "{:?}", terminal.seen);
+}
+
+#[test]
+fn on_a_narrow_terminal_what_has_changed_comes_before_the_numbers() {
+    let cluster = Cluster::start("screen-narrow");
+    cluster.pod("nginx", &json!({}));
+    let mut terminal = Terminal::start(cluster.tool(&["watch", "pods", "--color=never"]), 100);
+    terminal.shows("ADD     Pod   default/nginx");
+    let change = json!({"metadata": {"labels": {"foo": "bar"}}});
+    cluster.patch("/api/v1/namespaces/default/pods/nginx", &change);
+    terminal.shows("  .metadata.labels.foo\r\n");
+}
