@@ -43,6 +43,9 @@ pub(crate) struct Machine {
     /// Whether the server has ever sent a bookmark on a quiet watch.
     bookmarks: bool,
     silent_watches: u32,
+    /// A watch has failed and nothing has come since: whoever answers now may have been restored from a
+    /// backup, and say nothing until it has come to the version that it is asked for.
+    doubted: bool,
     stream_failures: u32,
     lists: Backoff,
     watches: Backoff,
@@ -62,6 +65,7 @@ impl Machine {
             pages_always: false,
             bookmarks: false,
             silent_watches: 0,
+            doubted: false,
             stream_failures: 0,
             lists: Backoff::default(),
             watches: Backoff::default(),
@@ -172,7 +176,11 @@ impl Machine {
                 }
                 // A server that ends every watch after an event or two is asked once a second.
                 let until = opened.unwrap_or(now) + SHORT_WATCH;
-                let again = Self::watch(self.last_or(asked.clone()), now);
+                let again = if self.doubted {
+                    self.relist(now, false)
+                } else {
+                    Self::watch(self.last_or(asked.clone()), now)
+                };
                 self.watch_is_well();
                 self.phase = if lasted >= SHORT_WATCH {
                     again
@@ -211,7 +219,7 @@ impl Machine {
 
     /// How long a watch may be silent.
     pub(crate) fn silence_max(&self) -> Duration {
-        if self.bookmarks || self.silent_watches < SILENT_WATCHES_MAX {
+        if self.bookmarks || self.doubted || self.silent_watches < SILENT_WATCHES_MAX {
             SILENCE_MAX
         } else {
             // The server ends it before that.
@@ -224,12 +232,14 @@ impl Machine {
         let (during, consistent) = self.during();
         let fault = match table::classify(error) {
             Fault::Silence
-                if during == During::Watch && self.watches.failures() > 0 && self.bookmarks =>
+                if during == During::Watch
+                    && (self.doubted || self.bookmarks && self.watches.failures() > 0) =>
             {
                 Fault::SilenceAgain
             }
             fault => fault,
         };
+        self.doubted |= during == During::Watch && fault != Fault::Silence;
         let failures = self.backoff(during, fault).failures();
         let (then, pace) = table::decide(fault, during, failures, consistent);
         let after = self.delay(during, fault, pace, error);
@@ -266,6 +276,7 @@ impl Machine {
         self.last = version.clone();
         self.lists.reset();
         self.stream_failures = 0;
+        self.doubted = false;
         self.phase = Self::watch(version.clone(), Duration::ZERO);
         Effect::Replace(version)
     }
@@ -322,6 +333,7 @@ impl Machine {
 
     /// Something came on a watch, or it lasted.
     fn watch_is_well(&mut self) {
+        self.doubted = false;
         self.watches.reset();
         self.expiries.reset();
     }

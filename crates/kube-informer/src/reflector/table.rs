@@ -30,8 +30,8 @@ pub(crate) enum Fault {
     Broken,
     /// Nothing came for too long.
     Silence,
-    /// The same, after another failure, on a watch of a server that sends bookmarks: it may not
-    /// have come to the version that it is asked for, since it was restored from a backup.
+    /// The same, after another failure, on a watch: its server may not have come to the version that it
+    /// is asked for, since it was restored from a backup. Silence alone is no such failure where no bookmarks come.
     SilenceAgain,
     /// Not what was asked for: garbage, another kind, too large.
     Protocol,
@@ -131,7 +131,8 @@ pub(crate) fn decide(
         }
 
         (Fault::Unauthorized, _) => (Again, FirstNow),
-        (Fault::Forbidden, _) => (Again, Slow),
+        // Not slowly: a server that has just started refuses what it allows, until it has read its roles.
+        (Fault::Forbidden, _) => (Again, Backoff),
         // It may be another resource that comes back under that name.
         (Fault::NotFound, Watch) => (Relist, Slow),
         (Fault::NotFound, _) => (Again, Slow),
