@@ -31,6 +31,7 @@ const SILENT_WATCHES_MAX: u32 = 2;
 
 /// The protocol.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is learned by itself")]
 pub(crate) struct Machine {
     phase: Phase,
     /// The newest version that was seen.

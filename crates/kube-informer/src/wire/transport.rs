@@ -107,6 +107,11 @@ fn connect_error(error: &(dyn StdError + 'static)) -> Option<String> {
     shown.find(|shown| shown.starts_with("ConnectError("))
 }
 
+/// Without the pages that rustls sends programmers to.
+fn without_links(text: &str) -> &str {
+    text.split_once(": https://").map_or(text, |(before, _)| before)
+}
+
 /// What the innermost layers say, without repetition.
 fn details(error: &(dyn StdError + 'static)) -> String {
     // kube's own level repeats the one below it.
@@ -114,7 +119,7 @@ fn details(error: &(dyn StdError + 'static)) -> String {
         .skip(1)
         .map(ToString::to_string)
         .filter(|level| level != CONNECTING)
-        .filter_map(|level| excerpt(&level, LEVEL_CHARS_MAX))
+        .filter_map(|level| excerpt(without_links(&level), LEVEL_CHARS_MAX))
         .collect();
     let mut shown: Vec<&str> = Vec::new();
     for level in levels.iter().rev() {

@@ -249,7 +249,7 @@ async fn error_table_401_is_tried_once_more_at_once_and_then_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn error_table_403_is_tried_slowly_and_says_what_to_grant() {
+async fn error_table_403_is_tried_ever_more_slowly_and_says_what_to_grant() {
     let running = watching().await;
     let denial = Denial::verbs([Verb::Watch]).resource("configmaps");
     let denial = running.server.access().deny(denial);
@@ -261,13 +261,14 @@ async fn error_table_403_is_tried_slowly_and_says_what_to_grant() {
     for part in ["\"watch\"", "\"configmaps\"", "ClusterRole", "403"] {
         assert!(text.contains(part), "{text}");
     }
-    assert!(backing_off(&running) >= Duration::from_secs(29));
+    // Servers say that also of what they allow, right after they have started.
+    assert!(backing_off(&running) <= Duration::from_secs(2));
     seconds(600).await;
     assert_eq!(running.names(), ["a"], "the cache is served all the same");
     assert!(running.informer.staleness().unwrap() >= Duration::from_secs(600));
-    // L3: slow from the first time on.
+    // L3.
     let gaps = gaps(&running.server);
-    assert!(gaps.iter().all(|gap| *gap >= Duration::from_secs(30)), "{gaps:?}");
+    assert!(gaps[7..].iter().all(|gap| *gap >= Duration::from_secs(30)), "{gaps:?}");
     assert_eq!(count(&running.server, Verb::List), 0);
     running.server.access().allow(denial);
     recovers(&running, 60).await;

@@ -92,6 +92,48 @@ async fn i21_a_server_restored_from_a_backup_is_noticed_by_the_silence_of_its_wa
     assert!(book.is_right(&running.informer));
 }
 
+/// As with Events of a real server: it has no cache of them, and so no bookmarks.
+#[tokio::test(start_paused = true)]
+async fn i21_a_server_restored_from_a_backup_is_noticed_without_bookmarks_too() {
+    let server = server();
+    server.faults().on(Verb::Watch).always().inject(Fault::BookmarkLost);
+    let backup = server.store().snapshot();
+    let running = Running::synced(server).await;
+    let book = Book::keep(&running.informer);
+    for name in ["a", "b", "c"] {
+        running.server.add(name, "1");
+    }
+    // Long enough to know that silence is usual here.
+    seconds(400).await;
+    running.server.refuse_connections();
+    seconds(5).await;
+    running.server.restore_silently(&backup);
+    running.server.accept_connections();
+    running.server.add("d", "1");
+    let limit = Duration::from_secs(15 + 75 + 60);
+    within(limit, "converged", || agrees(&running.server, &running.informer.lister())).await;
+    settle().await;
+    assert_eq!(book.news()[4..], ["miss a", "miss b", "miss c", "add d"]);
+    assert!(book.is_right(&running.informer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn l3_without_bookmarks_a_lost_connection_costs_one_list() {
+    let server = server();
+    server.faults().on(Verb::Watch).always().inject(Fault::BookmarkLost);
+    let running = Running::synced(server).await;
+    seconds(400).await;
+    running.server.clear_record();
+    running.server.refuse_connections();
+    seconds(5).await;
+    running.server.accept_connections();
+    seconds(3600).await;
+    let asked = asked(&running.server);
+    let lists = asked.iter().filter(|asked| !asked.starts_with("watch")).count();
+    assert_eq!(lists, 1, "{asked:?}");
+    assert!(running.informer.is_live());
+}
+
 #[tokio::test(start_paused = true)]
 async fn i16_a_410_with_deletes_in_the_gap_delivers_each_once_as_a_tombstone() {
     let running = Running::synced(server()).await;

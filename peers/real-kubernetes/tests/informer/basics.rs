@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use futures::future::try_join_all;
 use http::Request;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::PartialObjectMeta;
+use kube::{Api, Client};
 use kube_informer::Event;
-use real_kubernetes::RealKubernetes;
+use real_kubernetes::{Builder, RealKubernetes};
 use serde_json::json;
 
 use super::mirror::{Choice, Mirror};
@@ -144,6 +144,24 @@ async fn metadata_comes_without_the_rest() -> Result<()> {
     Ok(())
 }
 
+/// What the server counts of config maps.
+async fn metric(client: &Client, name: &str, parts: &[&str]) -> Result<usize> {
+    let metrics = client.request_text(Request::get("/metrics").body(Vec::new())?).await?;
+    let lines = metrics
+        .lines()
+        .filter(|line| line.starts_with(name) && parts.iter().all(|part| line.contains(part)));
+    let mut sum = 0;
+    for line in lines {
+        sum += line.rsplit(' ').next().unwrap_or_default().parse::<usize>()?;
+    }
+    Ok(sum)
+}
+
+/// How many lists of config maps the server has answered.
+async fn lists(client: &Client) -> Result<usize> {
+    metric(client, "apiserver_request_total", &["resource=\"configmaps\"", "verb=\"LIST\""]).await
+}
+
 /// More than one page of objects.
 const MANY: usize = 1_100;
 
@@ -165,13 +183,9 @@ async fn a_list_is_streamed() -> Result<()> {
     mirror.informer.wait_for_sync().await?;
     assert_eq!(mirror.settle().await?, MANY);
     assert!(mirror.errors().is_empty(), "{}", mirror.story());
-    let metrics = Request::get("/metrics").body(Vec::new())?;
-    let metrics = scene.client.request_text(metrics).await?;
-    let counted = metrics.lines().find(|line| {
-        line.starts_with("apiserver_watch_list_duration_seconds_count")
-            && line.contains("configmaps")
-    });
-    ensure!(counted.is_some(), "the server knows of no streamed list of config maps");
+    let streamed =
+        metric(&scene.client, "apiserver_watch_list_duration_seconds_count", &["configmaps"]);
+    assert!(streamed.await? >= 1);
     mirror.end().await;
     Ok(())
 }
@@ -195,18 +209,36 @@ async fn a_server_that_does_not_stream_is_listed() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_without_a_watch_cache_is_listed_in_pages() -> Result<()> {
-    let builder = RealKubernetes::builder().flag("--watch-cache=false");
+async fn a_server_that_has_no_cache_either_is_listed_in_pages() -> Result<()> {
+    let flags = ["--feature-gates=WatchList=false", "--watch-cache=false"];
+    let builder = flags.into_iter().fold(RealKubernetes::builder(), Builder::flag);
     let Some(kubernetes) = builder.start().await? else { return Ok(()) };
     let scene = Scene::new(kubernetes.client().await?, "paged").await?;
+    many(&scene).await?;
+    let before = lists(&scene.client).await?;
+    let mirror =
+        Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
+    mirror.informer.wait_for_sync().await?;
+    assert_eq!(lists(&scene.client).await? - before, MANY.div_ceil(500));
+    assert_eq!(mirror.settle().await?, MANY);
+    scene.delete("m-7").await?;
+    scene.set("m-8", 1).await?;
+    assert_eq!(mirror.settle().await?, MANY - 1);
+    mirror.end().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_has_no_cache_streams_all_the_same() -> Result<()> {
+    let builder = RealKubernetes::builder().flag("--watch-cache=false");
+    let Some(kubernetes) = builder.start().await? else { return Ok(()) };
+    let scene = Scene::new(kubernetes.client().await?, "uncached").await?;
     many(&scene).await?;
     let mirror =
         Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
     mirror.informer.wait_for_sync().await?;
     assert_eq!(mirror.settle().await?, MANY);
-    scene.delete("m-7").await?;
-    scene.set("m-8", 1).await?;
-    assert_eq!(mirror.settle().await?, MANY - 1);
+    assert!(mirror.errors().is_empty(), "{}", mirror.story());
     mirror.end().await;
     Ok(())
 }

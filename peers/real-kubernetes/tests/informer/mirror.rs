@@ -162,9 +162,6 @@ impl<K: StaticKind> Mirror<K> {
     }
 
     pub(crate) async fn end(self) {
-        if std::env::var_os("STORY").is_some() {
-            eprintln!("{}", self.story());
-        }
         self.factory.shutdown().await;
     }
 }

@@ -65,6 +65,9 @@ fn what_the_layers_say_is_said_once() {
     );
     let error = made(Layer("the same", Some(Box::new(Layer("the same", None)))));
     assert!(error.to_string().ends_with("(the same)"), "{error}");
+    // What rustls says of a server that was killed.
+    let error = made(Layer("peer closed the connection: https://docs.rs/rustls/manual", None));
+    assert!(error.to_string().ends_with("(peer closed the connection)"), "{error}");
 }
 
 #[test]
