@@ -70,7 +70,8 @@ fn test(arguments: &[String]) -> Result<(), String> {
     if arguments.is_empty() {
         // The other way round: the real kubectl on the embedded server.
         let path = [("PATH", with_first(&programs)?)];
-        cargo(&["test", "--package", "kubectl-informer", "--test", "kubectl"], &path)?;
+        let tests = ["--test", "kubectl", "--test", "completion"];
+        cargo(&[&["test", "--package", "kubectl-informer"][..], &tests].concat(), &path)?;
     }
     say(&format!("the tests took {:.0} s", began.elapsed().as_secs_f64()));
     Ok(())

@@ -88,7 +88,8 @@ async fn a_definition_is_deleted_and_made_again() -> Result<()> {
     make("three", 3).await?;
     assert_eq!(mirror.settle().await?, 2);
     let beliefs = mirror.beliefs();
-    assert_eq!(beliefs.added - beliefs.deleted, 2, "{beliefs:?}");
+    assert_eq!((beliefs.added, beliefs.deleted), (4, 2), "{beliefs:?}");
+    assert!(beliefs.tombstones.is_empty(), "each was seen to go: {beliefs:?}");
     mirror.end().await;
     Ok(())
 }

@@ -55,3 +55,25 @@ async fn versions_are_forgotten_by_a_compaction() -> Result<()> {
     let Some(kubernetes) = builder.start().await? else { return Ok(()) };
     miss(kubernetes, false).await
 }
+
+/// Its memory begins with the version that all of etcd is at when it starts: whoever has seen less is listed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_tells_handlers_nothing_where_nothing_happened() -> Result<()> {
+    let Some(mut kubernetes) = RealKubernetes::start().await? else { return Ok(()) };
+    let scene = Scene::new(kubernetes.client().await?, "quiet").await?;
+    scene.create("a").await?;
+    scene.create("b").await?;
+    let client = kubernetes.client().await?;
+    let mirror = Mirror::<ConfigMap>::start(client, scene.client.clone(), &scene.all());
+    assert_eq!(mirror.settle().await?, 2);
+    // A version that is none of ours.
+    Scene::new(scene.client.clone(), "other").await?;
+    kubernetes.kill9()?;
+    kubernetes.start_again().await?;
+    mirror.error(|report| report.error.is_expired()).await?;
+    assert_eq!(mirror.settle().await?, 2);
+    let beliefs = mirror.beliefs();
+    assert_eq!((beliefs.added, beliefs.deleted), (2, 0));
+    mirror.end().await;
+    Ok(())
+}
