@@ -177,12 +177,11 @@ impl Machine {
                 }
                 // A server that ends every watch after an event or two is asked once a second.
                 let until = opened.unwrap_or(now) + SHORT_WATCH;
-                let again = if self.doubted {
-                    self.relist(now, false)
-                } else {
-                    Self::watch(self.last_or(asked.clone()), now)
-                };
+                let again = Self::watch(self.last_or(asked.clone()), now);
+                // That it ended says nothing of its version.
+                let doubted = self.doubted && *events == 0;
                 self.watch_is_well();
+                self.doubted = doubted;
                 self.phase = if lasted >= SHORT_WATCH {
                     again
                 } else {

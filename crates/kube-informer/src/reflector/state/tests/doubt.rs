@@ -37,16 +37,21 @@ fn i21_silence_after_a_failure_is_listed_with_and_without_bookmarks() {
 }
 
 #[test]
-fn i21_a_watch_after_a_failure_that_ends_without_an_event_is_listed() {
+fn an_end_without_an_event_does_not_end_the_doubt_and_a_list_does() {
     let mut machine = reconnected(without_bookmarks());
     assert_eq!(machine.ended(secs(40)), None);
-    assert_eq!(list(&mut machine).resource_version, Some(version("7")));
-    // Once: a list is as good as an event.
-    machine.page(&version("7"), None);
-    machine.opened(secs(41));
-    assert!(machine.patience(secs(41)).unwrap().0 > secs(600));
-    assert_eq!(machine.ended(secs(400)), None);
+    machine.opened(secs(40));
     assert_eq!(watch(&mut machine).resource_version, Some(version("7")));
+    let (patience, error) = machine.patience(secs(40)).unwrap();
+    assert_eq!(patience, secs(75));
+    assert!(matches!(machine.failed(secs(115), &error).0, Next::Relist { .. }));
+    wait(&mut machine, secs(115));
+    machine.page(&version("7"), None);
+    machine.opened(secs(120));
+    assert!(machine.patience(secs(120)).unwrap().0 > secs(600));
+    assert_eq!(machine.ended(secs(500)), None);
+    machine.opened(secs(500));
+    assert!(machine.patience(secs(500)).unwrap().0 > secs(600));
 }
 
 #[test]
