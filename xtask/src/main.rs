@@ -1,5 +1,6 @@
 //! What developers of this repository run now and then: `cargo xtask …`. One module a task.
 
+mod bench;
 mod picture;
 mod real_kubernetes;
 
@@ -8,6 +9,9 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
+
+  bench [--quick] [--real] [--only NAME]… [--report]
+            compares the informer with client-go and kube-rs, and writes the numbers into BENCHMARKS.md
 
   picture [--seconds N] [--columns N] [--rows N] [--typed TEXT] [--output FILE] [-- COMMAND…]
             runs a command in a terminal and draws what it shows into docs/picture.svg;
@@ -19,6 +23,7 @@ usage: cargo xtask TASK
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
+        Some((task, rest)) if task == "bench" => bench::run(rest),
         Some((task, rest)) if task == "picture" => picture::run(rest),
         Some((task, rest)) if task == "real-kubernetes" => real_kubernetes::run(rest),
         Some((task, _)) if task == "help" || task == "--help" => {

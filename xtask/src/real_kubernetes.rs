@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Instant;
 
 /// Told to whatever needs the programs: the directory that they are in.
-const PROGRAMS: &str = "REAL_KUBERNETES";
+pub(crate) const PROGRAMS: &str = "REAL_KUBERNETES";
 
 /// Told to the tests: the command-line tool.
 const TOOL: &str = "KUBECTL_INFORMER";
@@ -42,6 +42,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         }
         _ => Err(USAGE.to_owned()),
     }
+}
+
+/// Builds the programs where they are not, and says where they are.
+pub(crate) fn programs() -> Result<PathBuf, String> {
+    build::all()
 }
 
 /// Becomes the program that runs them, so that whoever stops this stops that.
@@ -84,8 +89,16 @@ fn with_first(directory: &Path) -> Result<OsString, String> {
     env::join_paths(all).map_err(|error| format!("{}: {error}", directory.display()))
 }
 
-fn cargo(arguments: &[&str], settings: &[(&str, OsString)]) -> Result<(), String> {
+pub(crate) fn cargo(arguments: &[&str], settings: &[(&str, OsString)]) -> Result<(), String> {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What `cargo run` has told us about ourselves: build scripts that look at it (that of ring does) would run, and
+    // all that depends on them be built, again and again.
+    for (name, _) in env::vars_os() {
+        let ours = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+        if name.to_str().is_some_and(|name| ours.iter().any(|ours| name.starts_with(ours))) {
+            command.env_remove(name);
+        }
+    }
     command.args(arguments).envs(settings.iter().map(|(name, value)| (name, value)));
     let text = format!("cargo {}", arguments.join(" "));
     say(&text);
@@ -97,11 +110,11 @@ fn cargo(arguments: &[&str], settings: &[(&str, OsString)]) -> Result<(), String
     }
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     root.canonicalize().unwrap_or_else(|_| root.to_owned())
 }
 
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     eprintln!("==> {text}");
 }

@@ -72,7 +72,7 @@
 //! | custom resource versions | are converted by renaming (`strategy: None`) |
 //! | events | the two groups share their objects, as in Kubernetes; `autoscaling/v1` and other second versions of built-in kinds are not served |
 //! | watch cache | there is none to lag behind: `resourceVersion=0` is answered from the newest state |
-//! | managedFields | are dropped |
+//! | managedFields | are dropped, or kept as sent: [`Builder::keep_managed_fields`] |
 //! | **Absent** | |
 //! | server-side apply, strategic merge patch | 415; `kubectl apply` and plain `kubectl patch` need them |
 //! | garbage collection, controllers | owner references have no consequence, deployments make no pods |

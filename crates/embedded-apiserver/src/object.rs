@@ -20,6 +20,8 @@ pub(crate) struct Birth {
     pub(crate) now: String,
     /// Appended to a generateName.
     pub(crate) suffix: String,
+    /// Whether managedFields stay as the client sent them.
+    pub(crate) managed_fields: bool,
 }
 
 /// The metadata of an object, which [`decode`] made sure is one.
@@ -172,8 +174,11 @@ pub(crate) fn on_create(
     birth: &Birth,
 ) -> Result<(), Status> {
     let metadata = metadata_mut(object);
-    for mine in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
+    for mine in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         metadata.remove(mine);
+    }
+    if !birth.managed_fields {
+        metadata.remove("managedFields");
     }
     if metadata.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() {
         let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
@@ -214,7 +219,9 @@ fn generated_name(prefix: &str, suffix: &str) -> String {
 }
 
 /// Brings together the object that is stored and the one that a client wants in its place.
-pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object) {
+///
+/// managedFields are dropped, unless the server was told to keep what clients send.
+pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed_fields: bool) {
     if target.status {
         let status = new.remove("status");
         let version = metadata(new).get("resourceVersion").cloned();
@@ -238,7 +245,9 @@ pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object) {
     let old = metadata(old);
     let new = metadata_mut(new);
     new.remove("selfLink");
-    new.remove("managedFields");
+    if !managed_fields {
+        new.remove("managedFields");
+    }
     // What only the server sets stays when the client leaves it out; if it says something else, the
     // validation of the update names the field.
     for kept in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {

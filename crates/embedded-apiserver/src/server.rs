@@ -62,6 +62,7 @@ pub(crate) struct Options {
     pub(crate) watch_lag_max: usize,
     pub(crate) watches_max: usize,
     pub(crate) control: bool,
+    pub(crate) managed_fields: bool,
     pub(crate) pods_run: bool,
     pub(crate) pod_delays: PodDelays,
     pub(crate) pod_events_max: usize,
@@ -127,6 +128,7 @@ impl Default for Builder {
                 watch_lag_max: limits::WATCH_LAG_MAX,
                 watches_max: limits::WATCHES_MAX,
                 control: false,
+                managed_fields: false,
                 pods_run: false,
                 pod_delays: PodDelays::default(),
                 pod_events_max: limits::POD_EVENTS_MAX,
@@ -233,6 +235,13 @@ impl Builder {
     /// [`Faults::TEXT_FORMS`](crate::Faults::TEXT_FORMS) for what can be sent there.
     pub fn control_path(mut self, served: bool) -> Self {
         self.options.control = served;
+        self
+    }
+
+    /// Keeps `metadata.managedFields` as clients send them, instead of dropping them: for objects of the
+    /// size that a real server gives. They are not kept up to date.
+    pub fn keep_managed_fields(mut self, keep: bool) -> Self {
+        self.options.managed_fields = keep;
         self
     }
 
@@ -373,7 +382,12 @@ impl Shared {
         let epoch = Timestamp::UNIX_EPOCH;
         let born = self.clock.now().saturating_sub(age).map_or(epoch, |born| born.max(epoch));
         let mut rng = self.rng.lock();
-        Birth { uid: uid(&mut rng), now: seconds(born), suffix: name_suffix(&mut rng) }
+        Birth {
+            uid: uid(&mut rng),
+            now: seconds(born),
+            suffix: name_suffix(&mut rng),
+            managed_fields: self.options.managed_fields,
+        }
     }
 
     pub(crate) fn watch_slot(self: &Arc<Self>) -> Result<WatchSlot, Status> {

@@ -142,7 +142,7 @@ pub(super) fn modify(
             version if version != current.version().to_string() => return Err(conflict()),
             _ => {}
         }
-        object::on_update(target, &old, &mut new);
+        object::on_update(target, &old, &mut new, shared.options.managed_fields);
         defaults::on_write(resource, &mut new);
         let version = current.version().to_string();
         object::metadata_mut(&mut new).insert("resourceVersion".to_owned(), version.into());

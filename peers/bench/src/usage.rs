@@ -1,0 +1,56 @@
+//! What this process has used so far, as the kernel counts it.
+
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+
+/// Seconds that its threads were on a core, in the program and in the kernel.
+pub fn cpu() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Nanoseconds since 1970, the same for all processes of a machine.
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Bytes that are resident, and the most that were.
+pub fn memory() -> (u64, u64) {
+    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    (field(&text, "VmRSS:"), field(&text, "VmHWM:"))
+}
+
+/// Lets the most that were begin anew.
+pub fn forget_peak() {
+    // Without it the peak is that of all phases, which is still true.
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// All of it, for an answer.
+pub fn all() -> Value {
+    let (resident, peak) = memory();
+    json!({"cpu": cpu(), "rss": resident, "peak": peak})
+}
+
+fn field(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    number.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_says_is_read() {
+        assert_eq!(field("Name:\tx\nVmHWM:\t   12 kB\nVmRSS:\t 10 kB\n", "VmHWM:"), 12 << 10);
+        assert_eq!(field("Name:\tx\n", "VmHWM:"), 0);
+        let (resident, peak) = memory();
+        assert!(resident > 0 && peak >= resident);
+    }
+}

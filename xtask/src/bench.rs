@@ -1,0 +1,218 @@
+//! `cargo xtask bench`: the informer beside client-go and kube-rs, as processes that do the same work with the same
+//! data on the same server in the same run.
+
+mod floors;
+mod keep;
+mod measures;
+mod options;
+mod plot;
+mod process;
+mod programs;
+mod report;
+mod server;
+mod show;
+mod table;
+
+use std::fs;
+use std::process::Command;
+
+use measures::{Measures, Size};
+use options::{Options, USAGE};
+use programs::Form;
+use report::Circumstances;
+use server::Server;
+use table::Table;
+
+use crate::real_kubernetes::{root, say};
+
+const FULL: Size = Size { rounds: 3, cached: 10_000, events: 20_000, paced: 2_000, rate: 500 };
+const QUICK: Size = Size { rounds: 3, cached: 2_000, events: 4_000, paced: 300, rate: 300 };
+/// The real server takes longer to write than anybody to read.
+const REAL: Size = Size { rounds: 3, cached: 10_000, events: 2_000, paced: 1_000, rate: 100 };
+
+/// Pods whose sync shows how time and memory grow.
+const SYNCS: [usize; 3] = [1_000, 3_000, 10_000];
+const LARGE: usize = 30_000;
+/// Takes the most memory, and a minute for each program: once.
+const LARGEST: usize = 100_000;
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    if arguments.iter().any(|argument| argument == "help" || argument == "--help") {
+        println!("{USAGE}");
+        return Ok(());
+    }
+    let options = Options::of(arguments)?;
+    if options.report {
+        return write_report();
+    }
+    let mut forms = programs::build()?;
+    if options.quick {
+        forms.retain(|form| form.quick);
+        return quick(&options, forms);
+    }
+    embedded(&options, &forms)?;
+    if options.real {
+        real(&options, forms)?;
+    }
+    write_report()
+}
+
+fn quick(options: &Options, forms: Vec<Form>) -> Result<(), String> {
+    let mut server = Server::embedded()?;
+    let mut measures = Measures { server: &mut server, forms, size: QUICK, day: today() };
+    let mut tables = Vec::new();
+    if options.wants("sync") {
+        tables.push(measures.sync(QUICK.cached, QUICK.rounds)?);
+    }
+    if options.wants("events") {
+        tables.push(measures.events()?);
+    }
+    if options.wants("latency") {
+        tables.push(measures.latency()?);
+    }
+    if options.wants("relist") {
+        tables.push(measures.relist(QUICK.cached, QUICK.rounds)?);
+    }
+    for table in &tables {
+        println!("{}", show::markdown(table));
+    }
+    let file = root().join("peers/bench/floors.toml");
+    let text = fs::read_to_string(&file)
+        .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    let short = floors::check(&floors::parse(&text)?, &tables)?;
+    if short.is_empty() {
+        say("no ratio is below what peers/bench/floors.toml says");
+        return Ok(());
+    }
+    Err(format!("below what peers/bench/floors.toml says:\n{}", short.join("\n")))
+}
+
+/// In the order in which the number of pods grows.
+fn embedded(options: &Options, forms: &[Form]) -> Result<(), String> {
+    let mut server = Server::embedded()?;
+    let forms = forms.to_vec();
+    let mut measures = Measures { server: &mut server, forms, size: FULL, day: today() };
+    let sync = options.wants("sync");
+    for pods in SYNCS {
+        done(sync.then(|| measures.sync(pods, FULL.rounds)))?;
+    }
+    done(options.wants("events").then(|| measures.events()))?;
+    done(options.wants("latency").then(|| measures.latency()))?;
+    done(options.wants("reads").then(|| measures.reads()))?;
+    if options.wants("handlers") {
+        measures.handlers(&[1, 10, 100])?.iter().try_for_each(print)?;
+    }
+    done(options.wants("idle").then(|| measures.idle()))?;
+    done(sync.then(|| measures.sync(LARGE, FULL.rounds)))?;
+    done(options.wants("relist").then(|| measures.relist(LARGE, FULL.rounds)))?;
+    done(sync.then(|| measures.sync(LARGEST, 1)))
+}
+
+fn real(options: &Options, forms: Vec<Form>) -> Result<(), String> {
+    let mut server = Server::real()?;
+    let mut measures = Measures { server: &mut server, forms, size: REAL, day: today() };
+    let sync = options.wants("sync");
+    done(sync.then(|| measures.sync(REAL.cached, REAL.rounds)))?;
+    done(options.wants("events").then(|| measures.events()))?;
+    done(options.wants("latency").then(|| measures.latency()))?;
+    done(sync.then(|| measures.sync(LARGE, REAL.rounds)))
+}
+
+/// Keeps and prints what was measured, if it was.
+fn done(measured: Option<Result<Table, String>>) -> Result<(), String> {
+    measured.transpose()?.as_ref().map_or(Ok(()), print)
+}
+
+fn print(table: &Table) -> Result<(), String> {
+    println!("{}", show::markdown(table));
+    keep::keep(table)
+}
+
+fn write_report() -> Result<(), String> {
+    let tables = keep::kept()?;
+    let circumstances = Circumstances {
+        machine: server::machine(),
+        versions: versions(),
+        plots: write_plots(&tables)?,
+    };
+    let file = root().join("BENCHMARKS.md");
+    let document = fs::read_to_string(&file)
+        .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    let section = report::section(&tables, &circumstances);
+    write(&file, &report::replace(&document, &section))?;
+    say("BENCHMARKS.md and docs/plots are written");
+    Ok(())
+}
+
+/// Files, and what they show.
+fn write_plots(tables: &[Table]) -> Result<Vec<(String, String)>, String> {
+    let mut plots = Vec::new();
+    let mut add = |name: &str, what: &str, svg: Option<String>| {
+        let Some(svg) = svg else { return Ok(()) };
+        let file = format!("docs/plots/{name}.svg");
+        plots.push((file.clone(), what.to_owned()));
+        write(&root().join(file), &svg)
+    };
+    let syncs: Vec<(usize, &Table)> = tables
+        .iter()
+        .filter_map(|table| Some((table.id.strip_prefix("embedded-sync-")?.parse().ok()?, table)))
+        .collect();
+    for (metric, name, what) in [
+        ("RSS", "sync-memory", "Memory after the sync"),
+        ("RSS peak", "sync-peak", "Most memory until then"),
+        ("CPU", "sync-cpu", "CPU time of the sync"),
+    ] {
+        add(name, what, plot::growth(&format!("{what}, on the embedded server"), &syncs, metric))?;
+    }
+    for (id, metric, name) in [
+        ("embedded-events", "CPU for each event", "events-cpu"),
+        ("embedded-relist-30000", "CPU", "relist-cpu"),
+        ("real-sync-30000", "CPU", "real-sync-cpu"),
+        ("real-sync-30000", "RSS", "real-sync-memory"),
+    ] {
+        if let Some(table) = tables.iter().find(|table| table.id == id) {
+            add(name, &format!("{}: {metric}", table.title), plot::bars(table, metric))?;
+        }
+    }
+    Ok(plots)
+}
+
+fn write(file: &std::path::Path, text: &str) -> Result<(), String> {
+    let directory = file.parent().unwrap_or(file);
+    let written = fs::create_dir_all(directory).and_then(|()| fs::write(file, text));
+    written.map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+/// Of everything that is compared.
+fn versions() -> String {
+    let root = root();
+    let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
+    let of_module = |file: &str, module: &str| {
+        let text = read(file);
+        let found = text.split_whitespace().skip_while(|word| *word != module).nth(1);
+        found.unwrap_or("?").to_owned()
+    };
+    let lock = read("Cargo.lock");
+    let kube = lock.split("name = \"kube-runtime\"\nversion = \"").nth(1);
+    let kube = kube.and_then(|rest| rest.split('"').next()).unwrap_or("?");
+    format!(
+        "{}, {}, kube-runtime {kube}, client-go {}, kube-apiserver {}",
+        said("rustc", &["--version"]),
+        said("go", &["env", "GOVERSION"]),
+        of_module("peers/client-go/go.mod", "k8s.io/client-go"),
+        of_module("peers/kubernetes/go.mod", "k8s.io/kubernetes"),
+    )
+}
+
+fn today() -> String {
+    said("date", &["-u", "+%F"])
+}
+
+/// What a command prints; nothing where there is no such command.
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    output.map_or_else(
+        |_| String::new(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
+}

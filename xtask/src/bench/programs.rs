@@ -1,0 +1,118 @@
+//! The programs that are compared: built, and how each is started.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::process::Program;
+use crate::real_kubernetes::{cargo, root, say};
+
+/// Which server a form can be tried on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum On {
+    Every,
+    /// The embedded one speaks no protobuf.
+    Real,
+}
+
+/// One program in one of its forms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    /// Up to the comma, who it is.
+    pub(super) label: &'static str,
+    program: &'static str,
+    /// What it is told to be.
+    told: &'static str,
+    pub(super) on: On,
+    /// Whether it is among the few that a quick run has.
+    pub(super) quick: bool,
+    /// Whether it has whole pods.
+    pub(super) whole: bool,
+}
+
+pub(super) const OURS: &str = "ours, packed";
+pub(super) const OURS_DECODED: &str = "ours, decoded";
+pub(super) const OURS_METADATA: &str = "ours, metadata alone";
+pub(super) const CLIENT_GO: &str = "client-go";
+pub(super) const KUBE_RS: &str = "kube-rs";
+
+const fn form(label: &'static str, program: &'static str, told: &'static str) -> Form {
+    Form { label, program, told, on: On::Every, quick: false, whole: true }
+}
+
+pub(super) const FORMS: [Form; 12] = [
+    Form { quick: true, ..form(OURS, "bench-ours", "packed") },
+    form(OURS_DECODED, "bench-ours", "decoded"),
+    Form { whole: false, ..form(OURS_METADATA, "bench-ours", "metadata") },
+    Form { quick: true, ..form("client-go, JSON", "bench-client-go", "json") },
+    Form { quick: true, ..form("client-go, JSON, stripped", "bench-client-go", "json-stripped") },
+    Form { on: On::Real, ..form("client-go, protobuf", "bench-client-go", "protobuf") },
+    Form {
+        on: On::Real,
+        ..form("client-go, protobuf, stripped", "bench-client-go", "protobuf-stripped")
+    },
+    Form { whole: false, ..form("client-go, metadata alone", "bench-client-go", "metadata") },
+    Form { quick: true, ..form("kube-rs, default", "bench-kube-rs", "default") },
+    form("kube-rs, streaming", "bench-kube-rs", "streaming"),
+    form("kube-rs, stripped", "bench-kube-rs", "stripped"),
+    Form {
+        quick: true,
+        ..form("kube-rs, streaming, stripped", "bench-kube-rs", "streaming-stripped")
+    },
+];
+
+/// How a client is started.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Start {
+    pub(super) handlers: usize,
+    pub(super) index: bool,
+}
+
+pub(super) const PLAIN: Start = Start { handlers: 1, index: false };
+
+impl Form {
+    pub(super) fn start(&self, kubeconfig: &Path, start: Start) -> Result<Program, String> {
+        let mut command = Command::new(directory().join(self.program));
+        command.arg("--kubeconfig").arg(kubeconfig).args(["--form", self.told]);
+        command.args(["--handlers", &start.handlers.to_string()]);
+        command.args(start.index.then_some("--index"));
+        Program::start(self.label, &mut command)
+    }
+
+    fn is_go(&self) -> bool {
+        self.program == "bench-client-go"
+    }
+}
+
+pub(super) fn directory() -> PathBuf {
+    root().join("target/release")
+}
+
+/// Builds all, and gives the forms that can be run.
+pub(super) fn build() -> Result<Vec<Form>, String> {
+    // Together: what one asks of a dependency would make it be built anew for the other.
+    let both = ["--package", "peers-bench", "--package", "real-kubernetes"];
+    cargo(&[&["build", "--release"][..], &both].concat(), &[])?;
+    let go = build_client_go()?;
+    if !go {
+        say(
+            "there is no `go` on the PATH: client-go is left out; install Go and run this again to compare with it",
+        );
+    }
+    Ok(FORMS.into_iter().filter(|form| go || !form.is_go()).collect())
+}
+
+/// Whether there is a Go to build it with.
+fn build_client_go() -> Result<bool, String> {
+    say("go build peers/client-go");
+    let mut command = Command::new("go");
+    // Exactly what go.mod and go.sum say, whatever the machine's settings and workspaces are.
+    command.env("GOWORK", "off").env("GOFLAGS", "-mod=readonly");
+    command.args(["build", "-buildvcs=false", "-o"]).arg(directory().join("bench-client-go"));
+    match command.arg(".").current_dir(root().join("peers/client-go")).status() {
+        Ok(status) if status.success() => Ok(true),
+        Ok(status) => Err(format!("`go build` in peers/client-go ended with {status}")),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(format!("cannot run go: {error}")),
+    }
+}

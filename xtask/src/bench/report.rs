@@ -1,0 +1,174 @@
+//! The section of BENCHMARKS.md.
+
+use std::collections::BTreeSet;
+
+use super::programs::{CLIENT_GO, KUBE_RS, OURS, OURS_DECODED};
+use super::show::{aligned, markdown, ours_beside};
+use super::table::Table;
+
+const BEGIN: &str = "<!-- begin: written by `cargo xtask bench`; do not edit -->\n";
+const END: &str = "<!-- end: written by `cargo xtask bench` -->\n";
+
+/// Less than this is noise, not a loss.
+const LOSS: f64 = 0.95;
+
+/// What is known about the run besides its numbers.
+pub(super) struct Circumstances {
+    pub(super) machine: String,
+    pub(super) versions: String,
+    /// File and what it shows.
+    pub(super) plots: Vec<(String, String)>,
+}
+
+/// Puts the section in its place: where it was, or before the first other one.
+pub(super) fn replace(document: &str, section: &str) -> String {
+    let (before, rest) = match document.split_once(BEGIN) {
+        Some((before, rest)) => (before, rest.split_once(END).map_or("", |(_, after)| after)),
+        None => document.split_at(document.find("\n## ").map_or(document.len(), |at| at + 1)),
+    };
+    let rest = rest.trim_start_matches('\n');
+    format!("{}\n\n{BEGIN}{section}{END}\n{rest}", before.trim_end())
+}
+
+pub(super) fn section(tables: &[Table], circumstances: &Circumstances) -> String {
+    let Circumstances { machine, versions, plots } = circumstances;
+    let days: BTreeSet<&str> = tables.iter().map(|table| &*table.day).collect();
+    let days = days.into_iter().collect::<Vec<_>>().join(" and ");
+    let pictures = plots.iter().map(|(file, what)| format!("![{what}]({file})\n"));
+    let pictures: Vec<String> = pictures.collect();
+    let all: Vec<String> = tables.iter().map(markdown).collect();
+    format!(
+        "## The informer, beside client-go and kube-rs
+
+    cargo xtask bench            # all of this on the embedded server; an hour
+    cargo xtask bench --real     # and on the real kube-apiserver
+    cargo xtask bench --quick    # a few minutes; fails below what peers/bench/floors.toml says
+
+Measured on {days}, {machine}; {versions}. {HOW}
+
+### How many times better
+
+Of {OURS}, which is the default, against each peer as it comes and against the best of its forms, for each number
+another one where that helps it. Below 1 ours is worse.
+
+{}
+### Where ours loses
+
+{}
+{}
+### All numbers
+
+Behind each is how many times better {OURS} is; beside programs that have only metadata, ours that has only metadata.
+
+{}",
+        short(tables),
+        losses(tables),
+        pictures.join("\n"),
+        all.join("\n"),
+    )
+}
+
+const HOW: &str = "\
+The machine was shared with other work: look at CPU time rather than at wall time, and at the spread. Each \
+program is a process of its own with its default runtime and allocator; on one server they take turns, round after round, \
+and do the same: hold all pods, with one handler that counts. Numbers are medians, with the least and the greatest behind them. \
+Pods have 11 KB of JSON (`peers/bench/src/data.rs`): two containers with environment, probes and mounts, a status, an \
+owner, and managedFields of two managers, which ours drops, *stripped* programs drop after decoding them, and others keep. \
+client-go streams its lists (WatchList) as it does by default. CPU is that of the program alone, in user and kernel; RSS \
+is one second after the sync; the peak is up to then. All is over TLS. Watch events wait in the socket and in the server for a \
+client that is stopped, until it is let go, so that it is the limit. Latency begins before the write is handed to \
+the server, which takes some of it. A relist is what follows when the server says that the history is gone; its wall time has \
+each program's own pause before that in it.";
+
+/// Which forms a peer has as it comes.
+const DEFAULTS: [&str; 2] = ["client-go, JSON", "kube-rs, default"];
+
+fn short(tables: &[Table]) -> String {
+    let mut lines = vec![
+        ["what", "of", "client-go, JSON", "its best", "kube-rs, default", "its best"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for table in tables {
+        for metric in &table.metrics {
+            let ratio = |program: Option<&str>| {
+                let ratio = program.and_then(|peer| table.ratio(OURS, peer, &metric.name));
+                ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.1}"))
+            };
+            let mut cells = vec![table.title.clone(), metric.name.clone()];
+            for (default, peer) in DEFAULTS.into_iter().zip([CLIENT_GO, KUBE_RS]) {
+                cells.push(ratio(Some(default)));
+                cells.push(ratio(table.best(peer, &metric.name).map(|row| &*row.program)));
+            }
+            lines.push(cells);
+        }
+    }
+    aligned(&lines)
+}
+
+/// Every number at which some program of a peer is better than ours.
+fn losses(tables: &[Table]) -> String {
+    let mut lines = Vec::new();
+    for table in tables {
+        for metric in &table.metrics {
+            for row in table.rows.iter().filter(|row| row.peer() != "ours") {
+                let ours = ours_beside(row);
+                let both = [Some(ours), (!row.is_metadata()).then_some(OURS_DECODED)];
+                for ours in both.into_iter().flatten() {
+                    let ratio = table.ratio(ours, &row.program, &metric.name);
+                    if let Some(ratio) = ratio.filter(|ratio| *ratio < LOSS) {
+                        lines.push((
+                            ours,
+                            format!(
+                                "- {}, {}: {ours} is {:.1} times worse than {}\n",
+                                table.title,
+                                metric.name,
+                                1.0 / ratio,
+                                row.program,
+                            ),
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    if lines.is_empty() {
+        return "Nowhere in these numbers.\n".to_owned();
+    }
+    // What most people use comes first.
+    lines.sort_by_key(|(ours, _)| *ours == OURS_DECODED);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::Unit;
+    use super::*;
+
+    #[test]
+    fn the_section_is_put_before_others_and_later_replaced() {
+        let once = replace("# B\n\n    run\n\n## Old\n\ntext\n", "## New\n\none\n");
+        assert!(once.starts_with("# B\n\n    run\n\n<!-- begin"), "{once}");
+        assert!(once.ends_with("\n\n## Old\n\ntext\n"), "{once}");
+        let twice = replace(&once, "## New\n\ntwo\n");
+        assert!(twice.contains("two") && !twice.contains("one"));
+        assert_eq!(replace(&twice, "## New\n\none\n"), once);
+    }
+
+    #[test]
+    fn losses_are_named_whoever_has_them() {
+        let mut table = Table::new("x", "Sync", "d", &[("CPU", Unit::Seconds)]);
+        table.add(OURS, &[1.0]);
+        table.add(OURS_DECODED, &[5.0]);
+        table.add("kube-rs, default", &[2.0]);
+        table.add("client-go, JSON", &[0.5]);
+        let text = losses(&[table.clone()]);
+        assert!(
+            text.starts_with("- Sync, CPU: ours, packed is 2.0 times worse than client-go, JSON\n")
+        );
+        assert!(text.contains("ours, decoded is 2.5 times worse than kube-rs, default"), "{text}");
+        assert!(!text.contains("packed is 0.5"));
+        table.rows.truncate(2);
+        assert_eq!(losses(&[table]), "Nowhere in these numbers.\n");
+    }
+}
