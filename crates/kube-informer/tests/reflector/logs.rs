@@ -1,16 +1,20 @@
 //! An error is logged when it begins, when it changes, and when it is over; not once per retry.
 
 use std::fmt::{self, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use embedded_apiserver::{ApiServer, Fault, Verb};
 use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 use super::reflecting::reflect;
 use super::scene::{Listed, Maps, maps_of, seconds, server};
+
+/// While there is one subscriber only, tracing asks just the thread that comes to a line first whether anybody wants
+/// it, and remembers a no for all threads. So there are always two.
+static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Log::default()));
 
 /// What is logged from INFO on, as `LEVEL message`.
 #[derive(Clone, Default)]
@@ -51,6 +55,7 @@ impl Visit for Message {
 }
 
 fn watching(server: &ApiServer) -> (Log, tracing::subscriber::DefaultGuard) {
+    LazyLock::force(&SECOND);
     let log = Log::default();
     let guard = tracing::subscriber::set_default(log.clone());
     server.add("a", "1");

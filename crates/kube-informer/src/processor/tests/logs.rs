@@ -1,11 +1,16 @@
 //! What is said to operators.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
+use tracing::Dispatch;
 use tracing::field::{Field, Visit};
 use tracing::subscriber::DefaultGuard;
+
+/// While there is one subscriber only, tracing asks just the thread that comes to a line first whether anybody wants
+/// it, and remembers a no for all threads. So there are always two.
+static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Logs::default()));
 
 /// All that is logged on this thread, one line each.
 #[derive(Clone, Default)]
@@ -13,6 +18,7 @@ pub(super) struct Logs(Arc<Mutex<Vec<String>>>);
 
 impl Logs {
     pub(super) fn capture() -> (Self, DefaultGuard) {
+        LazyLock::force(&SECOND);
         let logs = Self::default();
         (logs.clone(), tracing::subscriber::set_default(logs))
     }
