@@ -88,14 +88,17 @@ impl Measures<'_> {
         Ok((client, synced))
     }
 
-    /// Events that wait for the client when it is let go, so that nothing but the client is the limit.
+    /// On the embedded server, events that wait for the client when it is let go, so that nothing but the client is
+    /// the limit. The real one would end the watch of a client that stands still: there they come as they are written.
     pub(super) fn events(&mut self) -> Result<Table, String> {
         let (events, pods) = (self.size.events, self.cached()?);
-        let title = format!(
-            "{} watch events, as fast as the client can, {} pods cached",
-            thousands(events),
-            thousands(pods)
-        );
+        let how = if self.server.real {
+            "as they are written by 24 writers"
+        } else {
+            "as fast as the client can"
+        };
+        let title =
+            format!("{} watch events, {how}, {} pods cached", thousands(events), thousands(pods));
         let metrics = [("CPU for each event", Unit::Seconds), ("events", Unit::PerSecond)];
         let mut table = self.table("events", &title, &metrics);
         for _ in 0..self.size.rounds {
@@ -114,11 +117,18 @@ impl Measures<'_> {
 
     /// CPU for each event, and events each second.
     fn push(&mut self, client: &mut Program) -> Result<[f64; 2], String> {
+        let push = format!("push {}", self.size.events);
         client.ask("events")?;
-        client.pause(true)?;
-        let pushed = self.server.tell(&format!("push {}", self.size.events));
-        let began = Instant::now();
-        client.pause(false)?;
+        let (pushed, began) = if self.server.real {
+            let began = Instant::now();
+            (self.server.tell(&push), began)
+        } else {
+            client.pause(true)?;
+            let pushed = self.server.tell(&push);
+            let began = Instant::now();
+            client.pause(false)?;
+            (pushed, began)
+        };
         let events = number(&pushed?, "events")?;
         let done = client.answer()?;
         let wall = began.elapsed().as_secs_f64();

@@ -75,8 +75,9 @@ and do the same: hold all pods, with one handler that counts. Numbers are median
 Pods have 11 KB of JSON (`peers/bench/src/data.rs`): two containers with environment, probes and mounts, a status, an \
 owner, and managedFields of two managers, which ours drops, *stripped* programs drop after decoding them, and others keep. \
 client-go streams its lists (WatchList) as it does by default. CPU is that of the program alone, in user and kernel; RSS \
-is one second after the sync; the peak is up to then. All is over TLS. Watch events wait in the socket and in the server for a \
-client that is stopped, until it is let go, so that it is the limit. Latency begins before the write is handed to \
+is one second after the sync; the peak is up to then. All is over TLS. On the embedded server watch events wait in the socket and \
+in the server for a client that is stopped, until it is let go, so that it is the limit; on the real one they come as they are \
+written. Latency begins before the write is handed to \
 the server, which takes some of it. A relist is what follows when the server says that the history is gone; its wall time has \
 each program's own pause before that in it.";
 
