@@ -89,9 +89,10 @@ func informerOf(config *rest.Config, form string) (cache.SharedIndexInformer, er
 	default:
 		return nil, fmt.Errorf("there is no form %q", form)
 	}
-	if form == "protobuf" || form == "protobuf-stripped" {
-		config.ContentType = runtime.ContentTypeProtobuf
-		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	// What built-in kinds are asked for in unless something else is said is protobuf.
+	if form == "json" || form == "json-stripped" {
+		config.ContentType = runtime.ContentTypeJSON
+		config.AcceptContentTypes = runtime.ContentTypeJSON
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -50,9 +50,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         forms.retain(|form| form.quick);
         return quick(&options, forms);
     }
-    embedded(&options, &forms)?;
     if options.real {
         real(&options, forms)?;
+    } else {
+        embedded(&options, forms)?;
     }
     write_report()
 }
@@ -88,9 +89,8 @@ fn quick(options: &Options, forms: Vec<Form>) -> Result<(), String> {
 }
 
 /// In the order in which the number of pods grows.
-fn embedded(options: &Options, forms: &[Form]) -> Result<(), String> {
+fn embedded(options: &Options, forms: Vec<Form>) -> Result<(), String> {
     let mut server = Server::embedded()?;
-    let forms = forms.to_vec();
     let mut measures = Measures { server: &mut server, forms, size: FULL, day: today() };
     let sync = options.wants("sync");
     for pods in SYNCS {
