@@ -25,10 +25,10 @@ use table::Table;
 
 use crate::real_kubernetes::{root, say};
 
-const FULL: Size = Size { rounds: 3, cached: 10_000, events: 20_000, paced: 2_000, rate: 500 };
+const FULL: Size = Size { rounds: 3, cached: 10_000, events: 10_000, paced: 2_000, rate: 500 };
 const QUICK: Size = Size { rounds: 3, cached: 2_000, events: 4_000, paced: 300, rate: 300 };
 /// The real server takes longer to write than anybody to read.
-const REAL: Size = Size { rounds: 3, cached: 10_000, events: 3_000, paced: 1_000, rate: 100 };
+const REAL: Size = Size { rounds: 3, cached: 10_000, events: 2_000, paced: 500, rate: 100 };
 
 /// Pods whose sync shows how time and memory grow.
 const SYNCS: [usize; 3] = [1_000, 3_000, 10_000];

@@ -30,6 +30,8 @@ pub(super) struct Form {
     pub(super) whole: bool,
 }
 
+/// As which all of ours begin.
+pub(super) const OUR_NAME: &str = "ours";
 pub(super) const OURS: &str = "ours, packed";
 pub(super) const OURS_DECODED: &str = "ours, decoded";
 pub(super) const OURS_METADATA: &str = "ours, metadata alone";
