@@ -153,26 +153,27 @@ fn write_plots(tables: &[Table]) -> Result<Vec<(String, String)>, String> {
         plots.push((file.clone(), what.to_owned()));
         write(&root().join(file), &svg)
     };
+    for (id, metric, name) in [
+        ("real-sync-30000", "RSS", "real-sync-memory"),
+        ("real-sync-30000", "CPU", "real-sync-cpu"),
+        ("real-sync-30000", "wall", "real-sync-wall"),
+        ("real-events", "CPU for each event", "real-events-cpu"),
+        ("embedded-events", "CPU for each event", "events-cpu"),
+        ("embedded-relist-30000", "CPU", "relist-cpu"),
+    ] {
+        if let Some(table) = tables.iter().find(|table| table.id == id) {
+            add(name, &format!("{}: {metric}", table.title), plot::bars(table, metric))?;
+        }
+    }
     let syncs: Vec<(usize, &Table)> = tables
         .iter()
         .filter_map(|table| Some((table.id.strip_prefix("embedded-sync-")?.parse().ok()?, table)))
         .collect();
     for (metric, name, what) in [
         ("RSS", "sync-memory", "Memory after the sync"),
-        ("RSS peak", "sync-peak", "Most memory until then"),
         ("CPU", "sync-cpu", "CPU time of the sync"),
     ] {
         add(name, what, plot::growth(&format!("{what}, on the embedded server"), &syncs, metric))?;
-    }
-    for (id, metric, name) in [
-        ("embedded-events", "CPU for each event", "events-cpu"),
-        ("embedded-relist-30000", "CPU", "relist-cpu"),
-        ("real-sync-30000", "CPU", "real-sync-cpu"),
-        ("real-sync-30000", "RSS", "real-sync-memory"),
-    ] {
-        if let Some(table) = tables.iter().find(|table| table.id == id) {
-            add(name, &format!("{}: {metric}", table.title), plot::bars(table, metric))?;
-        }
     }
     Ok(plots)
 }
