@@ -143,7 +143,11 @@ impl Access {
             return Ok(());
         }
         let resource = target.resource_path();
-        let scope = match &target.namespace {
+        let is_namespace =
+            target.resource.group.is_empty() && target.resource.plural == "namespaces";
+        // A namespace is in itself, to those who may not.
+        let own = target.name.as_ref().filter(|_| is_namespace);
+        let scope = match target.namespace.as_ref().or(own) {
             Some(namespace) => format!("in the namespace {namespace:?}"),
             None => "at the cluster scope".to_owned(),
         };

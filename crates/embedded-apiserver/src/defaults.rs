@@ -14,17 +14,54 @@ pub(crate) fn on_create(resource: &Resource, object: &mut Object) {
         ("", "namespaces") => namespace(object),
         ("", "services") => service(object),
         ("", "secrets") => secret(object),
-        ("apps", "deployments" | "statefulsets" | "replicasets") => {
+        ("apps", "deployments" | "statefulsets" | "replicasets")
+        | ("", "replicationcontrollers") => {
             default(member(object, "spec"), "replicas", json!(1));
+        }
+        ("storage.k8s.io", "storageclasses") => {
+            default(object, "reclaimPolicy", json!("Delete"));
+            default(object, "volumeBindingMode", json!("Immediate"));
+        }
+        ("scheduling.k8s.io", "priorityclasses") => {
+            default(object, "preemptionPolicy", json!("PreemptLowerPriority"));
         }
         _ => {}
     }
+    if let Some(status) = first_status(resource) {
+        default(object, "status", status);
+    }
+}
+
+/// The status that objects of a kind have before anybody has written one: fields that are never left out.
+fn first_status(resource: &Resource) -> Option<Value> {
+    Some(match (&*resource.group, &*resource.plural) {
+        ("", "resourcequotas") | ("apps", "deployments") | ("batch", "jobs" | "cronjobs") => {
+            json!({})
+        }
+        ("", "replicationcontrollers") | ("apps", "replicasets") => json!({"replicas": 0}),
+        ("apps", "statefulsets") => json!({"replicas": 0, "availableReplicas": 0}),
+        ("apps", "daemonsets") => json!({
+            "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0,
+            "numberReady": 0,
+        }),
+        ("", "persistentvolumes" | "persistentvolumeclaims") => json!({"phase": "Pending"}),
+        ("networking.k8s.io", "ingresses") => json!({"loadBalancer": {}}),
+        ("policy", "poddisruptionbudgets") => json!({
+            "disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0,
+        }),
+        ("autoscaling", "horizontalpodautoscalers") => {
+            json!({"desiredReplicas": 0, "currentMetrics": null})
+        }
+        _ => return None,
+    })
 }
 
 /// Fills in what a real server would on every write.
 pub(crate) fn on_write(resource: &Resource, object: &mut Object) {
-    if resource.group.is_empty() && resource.plural == "secrets" {
-        secret(object);
+    match (&*resource.group, &*resource.plural) {
+        ("", "secrets") => secret(object),
+        ("", "namespaces") => name_label(object),
+        _ => {}
     }
 }
 
@@ -47,11 +84,16 @@ fn pod(object: &mut Object) {
 }
 
 fn namespace(object: &mut Object) {
+    name_label(object);
+    default(member(object, "spec"), "finalizers", json!(["kubernetes"]));
+    default(member(object, "status"), "phase", json!("Active"));
+}
+
+/// Selectors find a namespace by its name: the label is always there.
+fn name_label(object: &mut Object) {
     let name = metadata_mut(object).get("name").cloned().unwrap_or_default();
     let labels = member(metadata_mut(object), "labels");
     labels.insert("kubernetes.io/metadata.name".to_owned(), name);
-    default(member(object, "spec"), "finalizers", json!(["kubernetes"]));
-    default(member(object, "status"), "phase", json!("Active"));
 }
 
 fn service(object: &mut Object) {

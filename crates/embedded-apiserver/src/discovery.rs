@@ -15,6 +15,9 @@ const V2BETA1: &str = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGr
 
 const VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// In the order in which custom resources have them.
+const CUSTOM_VERBS: [&str; 8] =
+    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const STATUS_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// Answers a path of discovery with a content type and a document.
@@ -217,7 +220,7 @@ fn add_names(document: &mut Value, resource: &Resource) {
 }
 
 fn verbs(resource: &Resource) -> Vec<&'static str> {
-    let mut verbs = VERBS.to_vec();
+    let mut verbs = if resource.custom { CUSTOM_VERBS } else { VERBS }.to_vec();
     if !resource.deletes_collections() {
         verbs.retain(|verb| *verb != "deletecollection");
     }

@@ -17,7 +17,8 @@ const NAMESPACES: &str = "namespaces";
 const EVENTS: &str = "events";
 const TERMINATING: &str = "Terminating";
 
-fn is_namespace(target: &Target) -> bool {
+/// Namespaces are deleted in their own way.
+pub(crate) fn is_namespace(target: &Target) -> bool {
     target.resource.group.is_empty() && target.resource.plural == NAMESPACES
 }
 

@@ -3,6 +3,9 @@
 
 use std::time::Duration;
 
+/// The name of a field manager, as in Kubernetes.
+pub const FIELD_MANAGER_BYTES_MAX: usize = 128;
+
 /// The largest request body: what kube-apiserver accepts, twice etcd's limit on a value.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 

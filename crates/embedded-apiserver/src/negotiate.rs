@@ -35,11 +35,15 @@ impl MetaVersion {
     }
 }
 
-/// What this server can answer with.
+/// What this server can answer with; of a collection, the second is a watch.
 const AVAILABLE: [&str; 2] = ["application/json", "application/json;stream=watch"];
 
 /// Chooses a representation by the `Accept` header: the first in the client's list that is served.
-pub(crate) fn representation(headers: &HeaderMap, verb: Verb) -> Result<Representation, Status> {
+pub(crate) fn representation(
+    headers: &HeaderMap,
+    verb: Verb,
+    custom: bool,
+) -> Result<Representation, Status> {
     let mut accept = String::new();
     for value in headers.get_all(ACCEPT) {
         accept.push_str(value.to_str().unwrap_or_default());
@@ -54,9 +58,20 @@ pub(crate) fn representation(headers: &HeaderMap, verb: Verb) -> Result<Represen
     if clauses.peek().is_none() {
         return Ok(Representation::Object);
     }
-    let found = clauses.find_map(served);
-    let (representation, kind) = found.ok_or_else(|| Status::not_acceptable(&AVAILABLE))?;
+    let mut json = false;
+    let found = clauses.find_map(|clause| {
+        json |= is_json(media_type(clause));
+        served(clause)
+    });
     let is_list = matches!(verb, Verb::List | Verb::DeleteCollection);
+    let Some((representation, kind)) = found else {
+        let count = if is_list || verb == Verb::Watch { 2 } else { 1 };
+        return Err(if json || custom {
+            Status::not_transformable(&AVAILABLE[..1])
+        } else {
+            Status::not_acceptable(&AVAILABLE[..count])
+        });
+    };
     let wrong = match kind {
         "PartialObjectMetadata" if is_list => "a list",
         "PartialObjectMetadataList" if !is_list && verb != Verb::Watch => "not a list",
@@ -66,13 +81,20 @@ pub(crate) fn representation(headers: &HeaderMap, verb: Verb) -> Result<Represen
     Err(Status::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message))
 }
 
+fn media_type(clause: &str) -> &str {
+    clause.split(';').next().unwrap_or_default().trim()
+}
+
+fn is_json(media_type: &str) -> bool {
+    matches!(media_type, "application/json" | "*/*")
+}
+
 /// The representation that a clause asks for, if it is served, and the kind that it asks for it by.
 fn served(clause: &str) -> Option<(Representation, &str)> {
-    let mut parts = clause.split(';').map(str::trim);
-    let media_type = parts.next()?;
-    if !matches!(media_type, "application/json" | "*/*") {
+    if !is_json(media_type(clause)) {
         return None;
     }
+    let parts = clause.split(';').skip(1).map(str::trim);
     let (mut kind, mut group, mut version) = ("", "", "");
     for (name, value) in parts.filter_map(|part| part.split_once('=')) {
         match name.trim() {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds::Resource;
+use crate::kinds::{Resource, crd};
 use crate::limits::OBJECT_DEPTH_MAX;
 use crate::request::Target;
 use crate::status::{FieldError, Status};
@@ -58,18 +58,29 @@ pub(crate) fn decode(target: &Target, body: &[u8]) -> Result<Object, Status> {
     };
     // Checked once as a whole: the parser would check each text of it.
     let text = std::str::from_utf8(body).map_err(|error| unparsed(&error))?;
-    let value: Value = serde_json::from_str(text).map_err(|error| {
-        if error.is_eof() { unparsed(&"unexpected end of JSON input") } else { unparsed(&error) }
-    })?;
-    let Value::Object(object) = value else {
-        return Err(unparsed(&"it is not a JSON object"));
+    let value: Value = serde_json::from_str(text).map_err(|error| unparsed(&json_error(&error)))?;
+    let object = match value {
+        Value::Object(object) => object,
+        // To Go the same as an object with nothing in it.
+        Value::Null => Object::new(),
+        _ => return Err(unparsed(&"it is not a JSON object")),
     };
+    for field in ["apiVersion", "kind"] {
+        if object.get(field).is_some_and(|value| !(value.is_string() || value.is_null())) {
+            return Err(unparsed(&format!("{field} is not a text")));
+        }
+    }
     // Built-in kinds go without saying; nothing else says what a custom object is.
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
     if target.resource.custom && kind.is_empty() {
         return Err(unrecognized("Object 'Kind' is missing".to_owned()));
     }
     check_shape(target, object)
+}
+
+/// What is wrong with JSON; what just ends too early is said in the words of Go.
+pub(crate) fn json_error(error: &serde_json::Error) -> String {
+    if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
 }
 
 /// The same for an object that is already a tree, such as the result of a patch.
@@ -98,13 +109,19 @@ pub(crate) fn check_shape(target: &Target, mut object: Object) -> Result<Object,
         }
         return cannot(given_kind, version, format!("it is no {kind}"));
     }
-    if let Err(why) = validate::shape(&object) {
+    let shaped = validate::shape(kind, &object);
+    if let Err(why) = shaped.and_then(|()| validate::data_shape(&target.resource, &object)) {
         return cannot(kind, version, why);
     }
     if object.values().any(|member| depth(member) >= OBJECT_DEPTH_MAX) {
         return cannot(kind, version, format!("it is nested deeper than {OBJECT_DEPTH_MAX}"));
     }
-    drop_nulls(metadata_mut(&mut object));
+    if !target.resource.custom {
+        // To a typed object the same as absence.
+        object.retain(|_, value| !value.is_null());
+        validate::drop_empty_data(&target.resource, &mut object);
+    }
+    tidy(metadata_mut(&mut object));
     Ok(object)
 }
 
@@ -118,9 +135,23 @@ pub(crate) fn depth(value: &Value) -> usize {
     1 + deepest.unwrap_or(0)
 }
 
-/// `null` is how clients that serialise every field say "absent".
-fn drop_nulls(metadata: &mut Object) {
-    metadata.retain(|_, value| !value.is_null());
+/// Leaves what Kubernetes' own type of metadata would hold: no fields that it does not know, no empty ones, and no
+/// `null`, which is how clients that serialise every field say "absent". An owner that is named twice is named once.
+fn tidy(metadata: &mut Object) {
+    metadata.retain(|name, value| !value.is_null() && validate::is_known(name));
+    if let Some(Value::Array(owners)) = metadata.get_mut("ownerReferences") {
+        let mut seen = Vec::with_capacity(owners.len());
+        owners.retain(|owner| {
+            let new = !seen.contains(owner);
+            seen.extend(new.then(|| owner.clone()));
+            new
+        });
+    }
+    for list in ["finalizers", "ownerReferences"] {
+        if metadata.get(list).and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            metadata.remove(list);
+        }
+    }
     for map in ["labels", "annotations"] {
         let emptied = metadata.get_mut(map).and_then(Value::as_object_mut).is_some_and(|map| {
             for value in map.values_mut().filter(|value| value.is_null()) {
@@ -200,9 +231,11 @@ pub(crate) fn on_create(
     metadata.remove("resourceVersion");
     metadata.insert("uid".to_owned(), birth.uid.as_str().into());
     metadata.insert("creationTimestamp".to_owned(), birth.now.as_str().into());
-    metadata.remove("generation");
     if resource.generation {
         metadata.insert("generation".to_owned(), json!(1));
+    } else if metadata.get("generation").and_then(Value::as_i64) == Some(0) {
+        // Where nobody counts, whatever a client says stays.
+        metadata.remove("generation");
     }
     if resource.status {
         object.remove("status");
@@ -223,19 +256,8 @@ fn generated_name(prefix: &str, suffix: &str) -> String {
 /// managedFields are dropped, unless the server was told to keep what clients send.
 pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed_fields: bool) {
     if target.status {
-        let status = new.remove("status");
-        let version = metadata(new).get("resourceVersion").cloned();
-        new.clone_from(old);
-        match status {
-            Some(status) => drop(new.insert("status".to_owned(), status)),
-            None => drop(new.remove("status")),
-        }
-        if let Some(version) = version {
-            metadata_mut(new).insert("resourceVersion".to_owned(), version);
-        }
-        return;
-    }
-    if target.resource.status {
+        only_status(&target.resource, old, new);
+    } else if target.resource.status {
         match old.get("status") {
             Some(status) => drop(new.insert("status".to_owned(), status.clone())),
             None => drop(new.remove("status")),
@@ -265,6 +287,28 @@ pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed
         }
         None => drop(new.remove("generation")),
     }
+}
+
+/// A write to the status leaves the rest as it is; but most built-in kinds take other metadata, too.
+fn only_status(resource: &Resource, old: &Object, new: &mut Object) {
+    let (status, sent) = (new.remove("status"), new.remove("metadata"));
+    new.clone_from(old);
+    match status {
+        Some(status) => drop(new.insert("status".to_owned(), status)),
+        None => drop(new.remove("status")),
+    }
+    let sent = sent.as_ref().and_then(Value::as_object);
+    let taken = |field: &str| match field {
+        "resourceVersion" => true,
+        _ if resource.custom || resource.group == crd::GROUP => false,
+        "labels" => resource.plural != "deployments",
+        "ownerReferences" => resource.plural != "pods",
+        _ => true,
+    };
+    let metadata = metadata_mut(new);
+    metadata.retain(|field, _| !taken(field));
+    let sent = sent.into_iter().flatten().filter(|(field, _)| taken(field));
+    metadata.extend(sent.map(|(field, value)| (field.clone(), value.clone())));
 }
 
 /// Whether anything but metadata differs, and but the status where that has a wall around it.

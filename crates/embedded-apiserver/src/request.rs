@@ -1,6 +1,7 @@
 //! What a request asks for: the path and the method give a verb on a resource, the query its options.
 
 use std::fmt;
+use std::num::{IntErrorKind, ParseIntError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,8 +104,11 @@ pub(crate) fn route(
     }
     let Some(resource) = registry.get(&path.group, &path.version, &path.resource) else {
         // Of a group that is not built in nothing is known: not even that it would be one.
-        let built_in = registry.group(&path.group).iter().any(|resource| !resource.custom);
-        return if built_in { Err(Status::no_such_resource()) } else { Ok(None) };
+        return if registry.is_built_in(&path.group) {
+            Err(Status::no_such_resource())
+        } else {
+            Ok(None)
+        };
     };
     if path.namespace.is_some() && !resource.namespaced {
         return Err(Status::no_such_resource());
@@ -112,6 +116,11 @@ pub(crate) fn route(
     let status = match path.subresource.as_deref() {
         None => false,
         Some("status") if resource.status && path.name.is_some() => true,
+        // A custom object may be there, but this of it is not.
+        Some(_) if resource.custom => {
+            let name = path.name.as_deref().unwrap_or_default();
+            return Err(Status::not_found(resource.group_resource(), name));
+        }
         Some(_) => return Err(Status::no_such_resource()),
     };
     let verb = verb_of(method, path.name.is_some(), query.watch)
@@ -166,18 +175,11 @@ struct ResourcePath {
 
 impl ResourcePath {
     fn parse(path: &str) -> Result<Option<Self>, Status> {
-        let mut parts = path
-            .trim_matches('/')
-            .split('/')
-            .map(|part| match percent_decode_str(part).decode_utf8() {
-                Ok(part) => Ok(part.into_owned()),
-                Err(_) => {
-                    Err(Status::bad_request(format!("the path segment {part:?} is not UTF-8")))
-                }
-            })
-            .collect::<Result<Vec<_>, _>>()?
-            .into_iter()
-            .peekable();
+        // As a whole, as a real server does it: a slash that is escaped is one.
+        let Ok(path) = percent_decode_str(path).decode_utf8() else {
+            return Err(Status::bad_request(format!("the path {path:?} is not UTF-8")));
+        };
+        let mut parts = path.trim_matches('/').split('/').map(str::to_owned).peekable();
         let (group, version) = match parts.next().as_deref() {
             Some("api") => (Some(String::new()), parts.next()),
             Some("apis") => (parts.next(), parts.next()),
@@ -232,6 +234,10 @@ pub(crate) struct Query {
     pub(crate) send_initial_events: Option<bool>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) dry_run: Vec<String>,
+    pub(crate) field_manager: String,
+    pub(crate) field_validation: String,
+    pub(crate) force: bool,
+    pub(crate) orphan_dependents: Option<bool>,
     pub(crate) grace_period: Option<i64>,
     pub(crate) propagation_policy: Option<String>,
     pub(crate) include_object: String,
@@ -292,6 +298,10 @@ impl Query {
                 self.timeout = seconds.map(Duration::from_secs);
             }
             "dryRun" => self.dry_run.push(value.to_owned()),
+            "fieldManager" => value.clone_into(&mut self.field_manager),
+            "fieldValidation" => value.clone_into(&mut self.field_validation),
+            "force" => self.force = boolean(value),
+            "orphanDependents" => self.orphan_dependents = Some(boolean(value)),
             "gracePeriodSeconds" => self.grace_period = Some(integer(value)?),
             "propagationPolicy" => self.propagation_policy = Some(value.to_owned()),
             "includeObject" => value.clone_into(&mut self.include_object),
@@ -309,8 +319,12 @@ fn boolean(value: &str) -> bool {
 fn integer(value: &str) -> Result<i64, Status> {
     match value {
         "" => Ok(0),
-        value => value.parse().map_err(|_| {
-            Status::bad_request(format!("strconv.ParseInt: parsing {value:?}: invalid syntax"))
+        value => value.parse().map_err(|error: ParseIntError| {
+            let why = match error.kind() {
+                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            Status::bad_request(format!("strconv.ParseInt: parsing {value:?}: {why}"))
         }),
     }
 }

@@ -14,6 +14,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use crate::access::User;
 use crate::body::Body;
 use crate::faults::Exposure;
+use crate::kinds::Registry;
 use crate::limits::BODY_BYTES_MAX;
 use crate::record::RequestRecord;
 use crate::request::{Target, route};
@@ -192,10 +193,20 @@ impl Shared {
             .or_else(|| openapi::respond(path, accept, &registry))
             .or_else(|| health::respond(path, parts.uri.query()));
         match found {
+            None if is_version(path, &registry) => failure(&Status::no_such_resource()),
             None => page_not_found(),
             Some(_) if parts.method != http::Method::GET => failure(&Status::method_not_allowed()),
             Some((content_type, text)) => rest::of_type(StatusCode::OK, content_type, text),
         }
+    }
+}
+
+/// Whether a path is that of a version, served or not, of a group that is known.
+fn is_version(path: &str, registry: &Registry) -> bool {
+    match *path.trim_matches('/').split('/').collect::<Vec<_>>() {
+        ["api", _] => true,
+        ["apis", group, _] => registry.is_built_in(group),
+        _ => false,
     }
 }
 

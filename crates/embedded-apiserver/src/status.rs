@@ -202,12 +202,27 @@ impl Status {
         status
     }
 
+    /// The media type is served, but not as what was asked for.
+    pub(crate) fn not_transformable(available: &[&str]) -> Self {
+        let message =
+            format!("only the following media types are accepted: {}", available.join(", "));
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
     pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
             accepted.join(", ")
         );
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+    }
+
+    /// A patch of a type that nobody knows.
+    pub(crate) fn unsupported_patch_type() -> Self {
+        let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        let mut status = Self::new(code, "UnsupportedMediaType", "415: Unsupported Media Type");
+        status.details = Some(Box::default());
+        status
     }
 
     pub(crate) fn too_large_entity(limit: usize) -> Self {

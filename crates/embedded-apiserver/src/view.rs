@@ -172,7 +172,12 @@ impl View {
             }
             _ => (&*self.resource.list_kind, self.resource.api_version()),
         };
-        let meta = meta.to_json();
+        let mut meta = meta.to_json();
+        if self.resource.custom && self.representation == Representation::Object {
+            // Lists of custom objects say it even where there is no more.
+            let token = meta["continue"].take();
+            meta["continue"] = token.as_str().unwrap_or_default().into();
+        }
         let opening = format!(
             r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{meta},"items":["#
         );

@@ -49,6 +49,11 @@ impl Registry {
         }
     }
 
+    /// Whether a group is one of Kubernetes' own.
+    pub(crate) fn is_built_in(&self, group: &str) -> bool {
+        self.group(group).iter().any(|resource| !resource.custom)
+    }
+
     /// Looks a resource up, as often as there are requests.
     pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         let wanted = (plural, group, version);

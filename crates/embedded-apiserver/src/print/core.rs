@@ -48,6 +48,13 @@ pub(super) static LEASE: Printer = Printer {
     },
 };
 
+pub(super) static RUNTIME_CLASS: Printer = Printer {
+    columns: &[NAME, text("Handler", "Who runs the pods of the class."), AGE],
+    cells: |object, now| {
+        vec![name(object).into(), string(&object["handler"]).into(), age(object, now).into()]
+    },
+};
+
 /// What a real server has no printer for, and custom resource definitions: they show when they were
 /// created instead of their age.
 pub(super) static CREATED: Printer = Printer {
@@ -72,6 +79,13 @@ mod tests {
     use serde_json::json;
 
     use super::super::fixtures::{assert_columns, assert_rows};
+
+    #[test]
+    fn runtime_classes_show_their_handler() {
+        let class = json!({"metadata": {"name": "a"}, "handler": "runsc"});
+        let row = ("a handler", class, json!(["a", "runsc", "<unknown>"]));
+        assert_rows("node.k8s.io", "runtimeclasses", [row]);
+    }
 
     #[test]
     fn namespaces_show_their_phase() {

@@ -82,6 +82,7 @@ fn printer(group: &str, plural: &str) -> &'static Printer {
         ("", "persistentvolumeclaims") => &storage::CLAIM,
         ("", "persistentvolumes") => &storage::VOLUME,
         ("", "pods") => &pod::POD,
+        ("", "podtemplates") => &workload::POD_TEMPLATE,
         ("", "replicationcontrollers") => &workload::REPLICATION_CONTROLLER,
         ("", "resourcequotas") => &policy::QUOTA,
         ("", "secrets") => &core::SECRET,
@@ -103,9 +104,11 @@ fn printer(group: &str, plural: &str) -> &'static Printer {
         ("networking.k8s.io", "ingressclasses") => &network::INGRESS_CLASS,
         ("networking.k8s.io", "ingresses") => &network::INGRESS,
         ("networking.k8s.io", "networkpolicies") => &network::POLICY,
+        ("node.k8s.io", "runtimeclasses") => &core::RUNTIME_CLASS,
         ("policy", "poddisruptionbudgets") => &policy::DISRUPTION_BUDGET,
         ("rbac.authorization.k8s.io", "clusterrolebindings" | "rolebindings") => &access::BINDING,
         ("scheduling.k8s.io", "priorityclasses") => &policy::PRIORITY_CLASS,
+        ("storage.k8s.io", "csidrivers") => &storage::DRIVER,
         ("storage.k8s.io", "storageclasses") => &storage::STORAGE_CLASSES,
         ("", "limitranges")
         | ("apiextensions.k8s.io", "customresourcedefinitions")

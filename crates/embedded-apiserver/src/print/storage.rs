@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::read::{age, default_name, flag, is_deleting, items, name, text as string, text_or};
-use super::{AGE, ColumnDefinition, NAME, Printer, text, wide};
+use super::{AGE, ColumnDefinition, NAME, Printer, column, text, wide};
 
 /// Where the class was before there was a field for it; it still wins.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
@@ -95,6 +95,46 @@ pub(super) static STORAGE_CLASSES: Printer = Printer {
         ]
     },
 };
+
+pub(super) static DRIVER: Printer = Printer {
+    columns: &[
+        NAME,
+        column(
+            "AttachRequired",
+            "boolean",
+            "Whether volumes are attached before they are mounted.",
+            0,
+        ),
+        column("PodInfoOnMount", "boolean", "Whether the driver is told of the pod.", 0),
+        column("StorageCapacity", "boolean", "Whether pods are scheduled by the capacity.", 0),
+        text("TokenRequests", "Whose tokens the driver is given."),
+        column("RequiresRepublish", "boolean", "Whether volumes are mounted again and again.", 0),
+        text("Modes", "How long volumes live."),
+        AGE,
+    ],
+    cells: driver,
+};
+
+fn driver(object: &Value, now: Timestamp) -> Vec<Value> {
+    let spec = &object["spec"];
+    let audiences = items(&spec["tokenRequests"]).iter().map(|one| string(&one["audience"]));
+    let audiences: Vec<_> = audiences.collect();
+    let modes: Vec<_> = items(&spec["volumeLifecycleModes"]).iter().map(string).collect();
+    let or = |list: Vec<&str>, none: &str| match &*list {
+        [] => none.to_owned(),
+        list => list.join(","),
+    };
+    vec![
+        name(object).into(),
+        spec["attachRequired"].as_bool().unwrap_or(true).into(),
+        flag(&spec["podInfoOnMount"]).into(),
+        flag(&spec["storageCapacity"]).into(),
+        or(audiences, "<unset>").into(),
+        flag(&spec["requiresRepublish"]).into(),
+        or(modes, "Persistent").into(),
+        age(object, now).into(),
+    ]
+}
 
 fn volume(volume: &Value, now: Timestamp) -> Vec<Value> {
     let (spec, claim) = (&volume["spec"], &volume["spec"]["claimRef"]);
@@ -335,6 +375,31 @@ mod tests {
                     "bare",
                     json!({"metadata": {"name": "a"}}),
                     json!(["a", "", "Delete", "Immediate", false, "<unknown>"]),
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn drivers_show_what_they_ask_for() {
+        let row = |spec: serde_json::Value| json!({"metadata": {"name": "d"}, "spec": spec});
+        assert_rows(
+            "storage.k8s.io",
+            "csidrivers",
+            [
+                (
+                    "defaults",
+                    row(json!({})),
+                    json!(["d", true, false, false, "<unset>", false, "Persistent", "<unknown>"]),
+                ),
+                (
+                    "all of it",
+                    row(json!({
+                        "attachRequired": false, "podInfoOnMount": true, "storageCapacity": true,
+                        "tokenRequests": [{"audience": "a"}, {"audience": "b"}],
+                        "requiresRepublish": true, "volumeLifecycleModes": ["Ephemeral"],
+                    })),
+                    json!(["d", false, true, true, "a,b", true, "Ephemeral", "<unknown>"]),
                 ),
             ],
         );

@@ -77,6 +77,20 @@ fn replica_cells(object: &Value, selector: String, now: Timestamp) -> Vec<Value>
     ]
 }
 
+pub(super) static POD_TEMPLATE: Printer = Printer {
+    columns: &[
+        NAME,
+        text("Containers", "The names of the template's containers."),
+        text("Images", "The images of the template's containers."),
+        text("Pod Labels", "The labels of the pods."),
+    ],
+    cells: |object, _| {
+        let [containers, images] = containers(&object["template"]);
+        let labels = labels(&object["template"]["metadata"]["labels"]);
+        vec![name(object).into(), containers.into(), images.into(), labels.into()]
+    },
+};
+
 pub(super) static STATEFUL_SET: Printer = Printer {
     columns: &[
         NAME,
@@ -266,6 +280,15 @@ mod tests {
                 json!(["web", 2, 2, 1, "27h", "a,b", "img:1,img:2", "a=1,b=2"]),
             )],
         );
+    }
+
+    #[test]
+    fn pod_templates_show_what_their_pods_are_made_of() {
+        let object = json!({"metadata": {"name": "t"}, "template": {
+            "metadata": {"labels": {"app": "a"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        }});
+        assert_rows("", "podtemplates", [("one", object, json!(["t", "c", "i", "app=a"]))]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use http::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::write::{draft, is_dry_run, served};
+use super::write::{draft, dry_run_error, require_json, served};
 use super::{Call, compressed, json as respond_json};
 use crate::body::Body;
 use crate::clock::seconds;
@@ -14,7 +14,7 @@ use crate::lifecycle;
 use crate::limits::WRITE_RETRIES_MAX;
 use crate::matcher::Matcher;
 use crate::object::{self, Object};
-use crate::request::Target;
+use crate::request::{Target, parse_version};
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
 use crate::store::{EventType, Expected, Key, Revision};
@@ -28,6 +28,7 @@ struct DeleteOptions {
     grace_period_seconds: Option<i64>,
     preconditions: Option<Preconditions>,
     propagation_policy: Option<String>,
+    orphan_dependents: Option<bool>,
     dry_run: Option<Vec<String>>,
 }
 
@@ -96,6 +97,7 @@ pub(super) fn delete_collection(
     view: &View,
 ) -> Result<Response<Body>, Status> {
     let (options, dry_run) = DeleteOptions::of(call)?;
+    parse_version(&call.target.query.resource_version)?;
     let matcher = Matcher::new(&call.target)?;
     let table = &call.target.resource.table;
     let page =
@@ -120,14 +122,12 @@ impl DeleteOptions {
     /// From the body, or else from the query. Whether it is a dry run, too.
     fn of(call: &Call) -> Result<(Self, bool), Status> {
         let query = &call.target.query;
-        let mut options: Self = match &*call.body {
+        let mut options = match &*call.body {
             [] => Self::default(),
-            // By way of a map: a list would pass for the options in the order of their fields.
-            body => serde_json::from_slice::<Object>(body)
-                .and_then(|body| serde_json::from_value(Value::Object(body)))
-                .map_err(|error| {
-                    Status::bad_request(format!("the body is no DeleteOptions: {error}"))
-                })?,
+            body => {
+                require_json(call)?;
+                Self::decode(body)?
+            }
         };
         if let Some(kind) = options.kind.as_deref().filter(|kind| *kind != "DeleteOptions") {
             return Err(Status::bad_request(format!("the body is a {kind:?}, no DeleteOptions")));
@@ -135,15 +135,39 @@ impl DeleteOptions {
         options.grace_period_seconds = options.grace_period_seconds.or(query.grace_period);
         options.propagation_policy =
             options.propagation_policy.or_else(|| query.propagation_policy.clone());
-        let known = ["Foreground", "Background", "Orphan"];
-        if let Some(other) = options.propagation_policy.as_deref().filter(|p| !known.contains(p)) {
-            let known = ["Foreground", "Background", "Orphan", "nil"];
-            let error = FieldError::not_supported("propagationPolicy", other, &known);
-            return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error]));
-        }
+        options.orphan_dependents = options.orphan_dependents.or(query.orphan_dependents);
         let values = options.dry_run.take().unwrap_or_else(|| query.dry_run.clone());
-        let dry_run = is_dry_run(&values, "DeleteOptions")?;
-        Ok((options, dry_run))
+        let errors: Vec<_> =
+            options.policy_errors().into_iter().chain(dry_run_error(&values)).collect();
+        match &*errors {
+            [] => Ok((options, !values.is_empty())),
+            errors => Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", errors)),
+        }
+    }
+
+    fn decode(body: &[u8]) -> Result<Self, Status> {
+        // By way of a map: a list would pass for the options in the order of their fields.
+        let map: Object = serde_json::from_slice(body).map_err(|error| {
+            let why = object::json_error(&error);
+            Status::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
+        })?;
+        serde_json::from_value(Value::Object(map))
+            .map_err(|error| Status::bad_request(format!("the body is no DeleteOptions: {error}")))
+    }
+
+    fn policy_errors(&self) -> Vec<FieldError> {
+        const FIELD: &str = "propagationPolicy";
+        let Some(policy) = self.propagation_policy.as_deref() else { return Vec::new() };
+        let mut errors = Vec::new();
+        if self.orphan_dependents.is_some() {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            errors.push(FieldError::invalid(FIELD, policy, why));
+        }
+        if !["Foreground", "Background", "Orphan"].contains(&policy) {
+            let known = ["Foreground", "Background", "Orphan", "nil"];
+            errors.push(FieldError::not_supported(FIELD, policy, &known));
+        }
+        errors
     }
 
     fn check_preconditions(&self, target: &Target, object: &Object) -> Result<(), Status> {
@@ -235,7 +259,9 @@ fn mark(shared: &Shared, target: &Target, object: &mut Object, asked: Option<i64
         return true;
     }
     metadata.insert("deletionTimestamp".to_owned(), due(shared, period).into());
-    metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(period));
+    if !lifecycle::is_namespace(target) {
+        metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(period));
+    }
     if let Some(generation) = metadata.get("generation").and_then(Value::as_i64) {
         metadata.insert("generation".to_owned(), json!(generation + 1));
     }

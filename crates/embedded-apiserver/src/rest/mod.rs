@@ -52,7 +52,7 @@ pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 pub(crate) async fn answer(shared: &Arc<Shared>, call: &Call) -> Result<Response<Body>, Status> {
     let view = View::new(
         &call.target.resource,
-        negotiate::representation(&call.headers, call.target.verb)?,
+        negotiate::representation(&call.headers, call.target.verb, call.target.resource.custom)?,
         &call.target.query.include_object,
         &shared.clock,
     )?;

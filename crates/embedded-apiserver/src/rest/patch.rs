@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use json_patch::PatchOperation;
+use json_patch::{AddOperation, PatchOperation};
 use serde_json::Value;
 
-use super::write::{is_dry_run, modify};
+use super::write::{check_options, modify};
 use super::{Call, json};
 use crate::body::Body;
 use crate::limits::{JSON_PATCH_COPY_BYTES_MAX, JSON_PATCH_OPERATIONS_MAX, OBJECT_DEPTH_MAX};
@@ -19,6 +19,8 @@ use crate::view::View;
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 /// A patch, understood.
 enum Change {
@@ -32,8 +34,9 @@ pub(super) fn patch(
     view: &View,
 ) -> Result<Response<Body>, Status> {
     let target = &call.target;
-    let dry_run = is_dry_run(&target.query.dry_run, "PatchOptions")?;
-    let change = Change::decode(negotiate::content_type(&call.headers), &call.body)?;
+    let dry_run = check_options(&target.query, "PatchOptions")?;
+    let media_type = negotiate::content_type(&call.headers);
+    let change = Change::decode(media_type, &call.body, target.resource.custom)?;
     let modified = modify(shared, target, dry_run, |old| {
         let patched = change.apply(old)?;
         let mut new = object::check_shape(target, patched).map_err(|status| misfit(&status))?;
@@ -44,13 +47,17 @@ pub(super) fn patch(
 }
 
 impl Change {
-    fn decode(media_type: &str, body: &[u8]) -> Result<Self, Status> {
+    fn decode(media_type: &str, body: &[u8], custom: bool) -> Result<Self, Status> {
         let undecodable = |error: serde_json::Error| {
-            Status::bad_request(format!("error decoding patch: {error}"))
+            Status::bad_request(format!("error decoding patch: {}", object::json_error(&error)))
         };
         match media_type {
             JSON_PATCH => {
-                let operations: Vec<Object> = serde_json::from_slice(body).map_err(undecodable)?;
+                let patch: Value = serde_json::from_slice(body).map_err(undecodable)?;
+                if !patch.is_array() {
+                    return Err(no_patch(&patch, "[]handlers.jsonPatchOp"));
+                }
+                let operations: Vec<Object> = serde_json::from_value(patch).map_err(undecodable)?;
                 // A list of what are no operations can be decoded, but not applied.
                 let patch: json_patch::Patch = serde_json::from_value(operations.into())
                     .map_err(|_| Status::unprocessable())?;
@@ -70,13 +77,16 @@ impl Change {
             MERGE_PATCH => {
                 let patch: Value = serde_json::from_slice(body).map_err(undecodable)?;
                 if !patch.is_object() {
-                    return Err(Status::bad_request(
-                        "error decoding patch: a merge patch is a JSON object",
-                    ));
+                    return Err(no_patch(&patch, "map[string]interface {}"));
                 }
                 Ok(Self::Merge(patch))
             }
-            _ => Err(Status::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
+            // What a real server takes and this one does not: it says what it takes instead.
+            STRATEGIC_MERGE_PATCH | APPLY_PATCH => {
+                Err(Status::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH]))
+            }
+            _ if custom => Err(Status::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
+            _ => Err(Status::unsupported_patch_type()),
         }
     }
 
@@ -99,6 +109,20 @@ impl Change {
     }
 }
 
+/// The answer to JSON that is no patch, in the words of Go.
+fn no_patch(value: &Value, go_type: &str) -> Status {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let why = format!("json: cannot unmarshal {found} into Go value of type {go_type}");
+    Status::bad_request(format!("error decoding patch: {why}"))
+}
+
 /// The answer to a patch that makes something else of an object than one of its kind. A real server
 /// shows the whole of it.
 fn misfit(status: &Status) -> Status {
@@ -116,6 +140,17 @@ fn finds_nothing(operation: &PatchOperation, value: &Value) -> bool {
     test.value.is_null() && parent.is_some_and(Value::is_object) && value.pointer(path).is_none()
 }
 
+/// Kubernetes replaces a member that is not there, where a strict JSON patch would fail.
+fn added_instead(operation: &PatchOperation, value: &Value) -> Option<PatchOperation> {
+    let PatchOperation::Replace(replace) = operation else { return None };
+    let path = replace.path.as_str();
+    let parent = path.rsplit_once('/').and_then(|(parent, _)| value.pointer(parent));
+    (parent.is_some_and(Value::is_object) && value.pointer(path).is_none()).then(|| {
+        let (path, value) = (replace.path.clone(), replace.value.clone());
+        PatchOperation::Add(AddOperation { path, value })
+    })
+}
+
 /// Applies a JSON patch, within bounds: what it adds came with the body, which is bounded, but copies
 /// of copies double in size, and in depth.
 fn apply_operations(object: &mut Value, patch: &json_patch::Patch) -> Result<(), Status> {
@@ -124,6 +159,8 @@ fn apply_operations(object: &mut Value, patch: &json_patch::Patch) -> Result<(),
         if finds_nothing(operation, object) {
             continue;
         }
+        let added = added_instead(operation, object);
+        let operation = added.as_ref().unwrap_or(operation);
         let moved = match operation {
             PatchOperation::Copy(copy) => object.pointer(copy.from.as_str()),
             PatchOperation::Move(change) => object.pointer(change.from.as_str()),
@@ -176,7 +213,7 @@ mod tests {
 
     fn applied(object: &Value, patch: &Value) -> Result<Object, Status> {
         let body = patch.to_string();
-        let change = Change::decode(JSON_PATCH, body.as_bytes())?;
+        let change = Change::decode(JSON_PATCH, body.as_bytes(), false)?;
         change.apply(object.as_object().expect("it is one"))
     }
 

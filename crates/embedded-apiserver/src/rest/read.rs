@@ -126,7 +126,7 @@ fn position(query: &Query) -> Result<Position, Status> {
             version: token.version,
             start: Some(token.start),
             remaining: token.remaining,
-            limit,
+            limit: if query.resource_version == "0" { 0 } else { limit },
             continued: true,
         });
     }

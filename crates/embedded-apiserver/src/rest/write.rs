@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::{Call, json};
 use crate::body::Body;
 use crate::kinds::events;
-use crate::limits::{OBJECT_BYTES_MAX, WRITE_RETRIES_MAX};
+use crate::limits::{FIELD_MANAGER_BYTES_MAX, OBJECT_BYTES_MAX, WRITE_RETRIES_MAX};
 use crate::negotiate;
 use crate::object::{self, Object};
-use crate::request::Target;
+use crate::request::{Query, Target};
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
 use crate::store::{Draft, EventType, Expected, Key, Revision};
@@ -28,11 +28,13 @@ pub(super) fn create(
     view: &View,
 ) -> Result<Response<Body>, Status> {
     let target = &call.target;
-    let dry_run = is_dry_run(&target.query.dry_run, "CreateOptions")?;
+    let dry_run = check_options(&target.query, "CreateOptions")?;
     require_json(call)?;
     let mut sent = object::decode(target, &call.body)?;
     object::check_place(target, &mut sent)?;
-    lifecycle::check_namespace(shared, target, object::meta_text(&sent, "name"))?;
+    let named = ["name", "generateName"].map(|field| object::meta_text(&sent, field));
+    let named = named.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
+    lifecycle::check_namespace(shared, target, named)?;
     if !object::meta_text(&sent, "name").is_empty() {
         return create_named(shared, call, sent, dry_run, view);
     }
@@ -80,6 +82,7 @@ fn newborn(shared: &Shared, call: &Call, mut object: Object) -> Result<Object, S
     object::on_create(resource, &mut object, &shared.birth(call.age))?;
     defaults::on_create(resource, &mut object);
     let mut errors = validate::create(resource, object::metadata(&object));
+    errors.extend(validate::data(resource, &object));
     errors.extend(lifecycle::prepare_create(shared, target, &mut object));
     object::refuse(resource, &object, &errors)?;
     Ok(object)
@@ -91,7 +94,7 @@ pub(super) fn update(
     view: &View,
 ) -> Result<Response<Body>, Status> {
     let target = &call.target;
-    let dry_run = is_dry_run(&target.query.dry_run, "UpdateOptions")?;
+    let dry_run = check_options(&target.query, "UpdateOptions")?;
     require_json(call)?;
     let mut sent = object::decode(target, &call.body)?;
     object::check_place(target, &mut sent)?;
@@ -147,6 +150,8 @@ pub(super) fn modify(
         let version = current.version().to_string();
         object::metadata_mut(&mut new).insert("resourceVersion".to_owned(), version.into());
         let mut errors = validate::update(resource, object::metadata(&old), object::metadata(&new));
+        errors.extend(validate::data_update(resource, &old, &new));
+        errors.extend(validate::data(resource, &new));
         errors.extend(lifecycle::prepare_update(target, &old, &mut new));
         object::refuse(resource, &new, &errors)?;
         let draft = draft(target, &new)?;
@@ -202,17 +207,38 @@ pub(super) fn draft(target: &Target, object: &Object) -> Result<Draft, Status> {
     Ok(draft)
 }
 
-/// `dryRun=All` is the only value there is.
-pub(super) fn is_dry_run(values: &[String], options: &str) -> Result<bool, Status> {
-    if values.iter().any(|value| value != "All") {
-        let given: Vec<Value> = values.iter().map(|value| value.as_str().into()).collect();
-        let error = FieldError::not_supported("dryRun", given, &["All"]);
-        return Err(Status::invalid("meta.k8s.io", options, "", &[error]));
+/// Checks the options of a write. Whether it is a dry run.
+pub(super) fn check_options(query: &Query, options: &str) -> Result<bool, Status> {
+    let mut errors = Vec::new();
+    if options == "PatchOptions" && query.force {
+        // Server-side apply, which may be forced, is not served.
+        let why = "may not be specified for non-apply patch";
+        errors.push(FieldError::forbidden("force", why));
     }
-    Ok(!values.is_empty())
+    if query.field_manager.len() > FIELD_MANAGER_BYTES_MAX {
+        errors.push(FieldError::too_long("fieldManager", FIELD_MANAGER_BYTES_MAX));
+    }
+    errors.extend(dry_run_error(&query.dry_run));
+    let known = ["", "Ignore", "Strict", "Warn"];
+    if !known.contains(&&*query.field_validation) {
+        let given = query.field_validation.as_str();
+        errors.push(FieldError::not_supported("fieldValidation", given, &known));
+    }
+    match &*errors {
+        [] => Ok(!query.dry_run.is_empty()),
+        errors => Err(Status::invalid("meta.k8s.io", options, "", errors)),
+    }
 }
 
-fn require_json(call: &Call) -> Result<(), Status> {
+/// `dryRun=All` is the only value there is.
+pub(super) fn dry_run_error(values: &[String]) -> Option<FieldError> {
+    values.iter().any(|value| value != "All").then(|| {
+        let given: Vec<Value> = values.iter().map(|value| value.as_str().into()).collect();
+        FieldError::not_supported("dryRun", given, &["All"])
+    })
+}
+
+pub(super) fn require_json(call: &Call) -> Result<(), Status> {
     match negotiate::content_type(&call.headers) {
         "application/json" => Ok(()),
         _ => Err(Status::unsupported_media_type(&["application/json"])),

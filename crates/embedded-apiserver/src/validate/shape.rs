@@ -63,15 +63,17 @@ const MANAGED_FIELDS: &[(&str, Type)] = &[
 ///
 /// Null is fine everywhere, and the same as absence. Fields that Kubernetes does not know are not
 /// looked at.
-pub(crate) fn shape(object: &Map<String, Value>) -> Result<(), String> {
+pub(crate) fn shape(kind: &str, object: &Map<String, Value>) -> Result<(), String> {
     match object.get("metadata") {
         None | Some(Value::Null) => Ok(()),
         Some(Value::Object(metadata)) => fields(metadata, METADATA, "ObjectMeta", "metadata"),
-        Some(other) => {
-            let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-            Err(mismatch(other, kind, "metadata", "v1.ObjectMeta"))
-        }
+        Some(other) => Err(mismatch(other, kind, "metadata", "v1.ObjectMeta")),
     }
+}
+
+/// Whether Kubernetes' metadata have such a field.
+pub(crate) fn is_known(field: &str) -> bool {
+    METADATA.iter().any(|(name, _)| *name == field)
 }
 
 /// `path` is where the struct is, and the `place` below where one of its fields is.
@@ -136,7 +138,7 @@ fn time(text: &str) -> Result<(), String> {
     }
 }
 
-fn mismatch(value: &Value, of: &str, place: &str, go_type: &str) -> String {
+pub(super) fn mismatch(value: &Value, of: &str, place: &str, go_type: &str) -> String {
     let found = match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -164,12 +166,13 @@ mod tests {
 
     fn of_metadata(metadata: Value) -> Result<(), String> {
         let object = [("kind", json!("ConfigMap")), ("metadata", metadata)];
-        shape(&object.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
+        let object = object.map(|(name, value)| (name.to_owned(), value));
+        shape("ConfigMap", &object.into_iter().collect())
     }
 
     #[test]
     fn well_typed_metadata_passes() {
-        assert_eq!(shape(&Map::new()), Ok(()));
+        assert_eq!(shape("ConfigMap", &Map::new()), Ok(()));
         for metadata in [
             json!(null),
             json!({}),
@@ -291,7 +294,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_json_panics(name in "metadata|kind|x", value in any_json(), field in 0..METADATA.len(), inner in any_json()) {
-            let _ = shape(&[(name, value)].into_iter().collect());
+            let _ = shape("ConfigMap", &[(name, value)].into_iter().collect());
             let _ = of_metadata(json!({METADATA[field].0: inner}));
         }
     }

@@ -9,6 +9,7 @@ mod namespaces;
 mod objects;
 mod pages;
 mod paths;
+mod real_answers;
 mod record;
 mod representations;
 mod selectors;

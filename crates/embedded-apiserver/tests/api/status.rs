@@ -115,7 +115,13 @@ async fn bodies_that_are_not_understood_are_400() {
             ),
             case("PUT", &a, "{}", bad_request(UNDETERMINABLE)),
             merge(r#"{"metadata":{"name":null}}"#, bad_request(UNDETERMINABLE)),
-            merge("[]", bad_request("error decoding patch: a merge patch is a JSON object")),
+            merge(
+                "[]",
+                bad_request(
+                    "error decoding patch: json: cannot unmarshal array into Go value of type \
+                     map[string]interface {}",
+                ),
+            ),
         ],
     )
     .await;
@@ -228,14 +234,14 @@ async fn versions_that_are_forgotten_are_410() {
 async fn bodies_and_objects_that_are_too_large_are_413() {
     let server = ApiServer::start();
     let client = Client::of(&server);
+    let path = "/api/v1/namespaces/default/podtemplates";
     for (bytes, limit) in [(3 * 1024 * 1024, 3_145_728), (1536 * 1024, 1_572_864)] {
-        let mut big = map("big");
-        big["data"] = json!({"x": "a".repeat(bytes)});
+        let big = json!({"metadata": {"name": "big"}, "template": {"x": "a".repeat(bytes)}});
         let message = format!("Request entity too large: limit is {limit}");
         let want = failure(413, "RequestEntityTooLarge", &message, json!(null));
-        assert_eq!(client.post(MAPS, big).await.json(), want);
+        assert_eq!(client.post(path, big).await.json(), want);
     }
-    assert_eq!(server.count("configmaps", ""), 0);
+    assert_eq!(server.count("podtemplates", ""), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -263,7 +269,14 @@ async fn representations_that_are_not_served_are_406_and_415() {
         vec![
             Case("POST", MAPS.to_owned(), "text/html", "{}", unknown("application/json")),
             Case("PUT", a.clone(), "application/yaml", "{}", unknown("application/json")),
-            Case("PATCH", a, "application/json", "{}", patches),
+            Case("PATCH", a.clone(), "application/strategic-merge-patch+json", "{}", patches),
+            Case(
+                "PATCH",
+                a,
+                "application/json",
+                "{}",
+                failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", json!({})),
+            ),
         ],
     )
     .await;
@@ -334,7 +347,7 @@ async fn an_error_that_is_repeated_is_said_once_and_listed_as_often_as_it_occurs
     let body = json!({"metadata": {"name": "a", "finalizers": ["x", "x"],
     "ownerReferences": [
         {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": ""},
-        {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": ""},
+        {"apiVersion": "v1", "kind": "Pod", "name": "q", "uid": ""},
     ]}});
     let status = client.post(MAPS, body).await.failed(422);
     let causes = status["details"]["causes"].as_array().unwrap();

@@ -84,7 +84,7 @@ async fn patches_of_both_kinds_apply() {
     maps.create(&PostParams::default(), &with_data("a", "1")).await.unwrap();
     let patch = Patch::Merge(json!({"metadata": {"labels": {"l": "m"}}, "data": {"value": null}}));
     let patched = maps.patch("a", &PatchParams::default(), &patch).await.unwrap();
-    assert_eq!((&*patched.labels()["l"], &patched.data), ("m", &Some([].into())));
+    assert_eq!((&*patched.labels()["l"], &patched.data), ("m", &None));
     let operations = json!([
         {"op": "test", "path": "/metadata/labels/l", "value": "m"},
         {"op": "replace", "path": "/metadata/labels/l", "value": "n"},

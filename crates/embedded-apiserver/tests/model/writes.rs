@@ -73,6 +73,9 @@ impl Run {
             body["spec"]["replicas"] = 3.into();
         }
         let mut expected = body.clone();
+        if kind.first_status {
+            expected["status"] = json!({});
+        }
         if kind.status {
             // Not for clients to say.
             body["status"] = json!({"said": "by a client"});
@@ -267,13 +270,16 @@ impl Run {
         let mut body = wanted.clone();
         body["status"] = status.clone();
         set_count(kind, &mut body, 77);
-        body["metadata"]["labels"] = json!({"color": "not through here"});
+        body["metadata"]["labels"] = json!({"color": "through-the-status"});
         let reply = self.send(client, Method::PUT, &uri, &body).await;
         if !kind.status {
             return assert_eq!(reply.code, 404);
         }
         assert_eq!(reply.code, 200, "{}", reply.body);
         wanted["status"] = status;
+        if kind.labels_with_status {
+            wanted["metadata"]["labels"] = body["metadata"]["labels"].take();
+        }
         self.changed(client, index, &key, wanted, &reply.body);
     }
 
