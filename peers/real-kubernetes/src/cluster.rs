@@ -31,6 +31,7 @@ const BUMP: u64 = 1_000_000_000;
 pub struct RealKubernetes {
     port: u16,
     kubeconfig: PathBuf,
+    of_reader: PathBuf,
     access: Access,
     // In the order in which they end.
     apiserver: ApiServer,
@@ -85,11 +86,12 @@ impl RealKubernetes {
         let access = Access::new(&directory, authority)?;
         let port = free_port()?;
         let kubeconfig = access.kubeconfig(ADMIN, port)?;
+        let of_reader = access.kubeconfig(READER, port)?;
         let etcd = Etcd::start(programs, &directory, &leash).await?;
         let ends = (&*etcd.url(), port);
         let mut apiserver = ApiServer::new(programs, &directory, &leash, ends, &access, flags);
         apiserver.start(&kubeconfig).await?;
-        Ok(Self { port, kubeconfig, access, apiserver, etcd, _leash: leash })
+        Ok(Self { port, kubeconfig, of_reader, access, apiserver, etcd, _leash: leash })
     }
 
     /// That of the administrator.
@@ -105,7 +107,7 @@ impl RealKubernetes {
 
     /// A client of the user `reader`, who may do what roles say.
     pub async fn reader(&self) -> Result<Client> {
-        access::client(&self.access.kubeconfig(READER, self.port)?, true).await
+        access::client(&self.of_reader, true).await
     }
 
     /// A way to the server that can be closed, with clients of the administrator and of `reader` who go there.

@@ -1,0 +1,134 @@
+//! Where two answers are different.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::Value;
+
+/// One place in the answer to one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// `topic/name` of the request.
+    pub(crate) request: String,
+    /// A path: `code`, `body.metadata.labels`, `body.items[a].spec`.
+    pub(crate) place: String,
+    real: String,
+    embedded: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { request, place, real, embedded } = self;
+        write!(f, "{request}: {place}\n    real     {real}\n    embedded {embedded}")
+    }
+}
+
+/// All places where the answers to a request are different. Where the codes or the kinds are, the rest is about
+/// different things and not looked at.
+pub(crate) fn differences(request: &str, real: &Value, embedded: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for place in ["/code", "/body/kind"] {
+        if real.pointer(place) != embedded.pointer(place) {
+            let at = |answer: &Value| summary(answer, place);
+            found.push(Difference {
+                request: request.to_owned(),
+                place: place[1..].replace('/', "."),
+                real: at(real),
+                embedded: at(embedded),
+            });
+            return found;
+        }
+    }
+    walk(request, "", Some(real), Some(embedded), &mut found);
+    found
+}
+
+/// What is at a place, and the whole of the answer if there is no message in it.
+fn summary(answer: &Value, place: &str) -> String {
+    let at = answer.pointer(place).unwrap_or(&Value::Null);
+    let said = answer.pointer("/body/message").or_else(|| answer.get("body")).unwrap_or(answer);
+    format!("{at}: {said}")
+}
+
+fn walk(
+    request: &str,
+    place: &str,
+    real: Option<&Value>,
+    embedded: Option<&Value>,
+    found: &mut Vec<Difference>,
+) {
+    let below = |name: &str| match place {
+        "" => name.to_owned(),
+        place => format!("{place}.{name}"),
+    };
+    match (real, embedded) {
+        (Some(Value::Object(real)), Some(Value::Object(embedded))) => {
+            let names: BTreeSet<_> = real.keys().chain(embedded.keys()).collect();
+            for name in names {
+                walk(request, &below(name), real.get(name), embedded.get(name), found);
+            }
+        }
+        (Some(Value::Array(real)), Some(Value::Array(embedded))) => {
+            let (reals, embeddeds) = match (named(real), named(embedded)) {
+                (Some(reals), Some(embeddeds)) => (reals, embeddeds),
+                _ => (numbered(real), numbered(embedded)),
+            };
+            order(request, place, [(real, &reals), (embedded, &embeddeds)], found);
+            let names: BTreeSet<_> = reals.keys().chain(embeddeds.keys()).collect();
+            for name in names {
+                let place = format!("{place}[{name}]");
+                let items = (reals.get(name).copied(), embeddeds.get(name).copied());
+                walk(request, &place, items.0, items.1, found);
+            }
+        }
+        (real, embedded) if real == embedded => {}
+        (real, embedded) => {
+            let text = |value: Option<&Value>| value.map_or("nothing".to_owned(), Value::to_string);
+            found.push(Difference {
+                request: request.to_owned(),
+                place: place.to_owned(),
+                real: text(real),
+                embedded: text(embedded),
+            });
+        }
+    }
+}
+
+type Items<'a> = BTreeMap<String, &'a Value>;
+
+/// By their names, if all have one of their own.
+fn named(items: &[Value]) -> Option<Items<'_>> {
+    let all: Items<'_> =
+        items.iter().map(|item| Some((name(item)?, item))).collect::<Option<_>>()?;
+    (all.len() == items.len()).then_some(all)
+}
+
+fn name(item: &Value) -> Option<String> {
+    let places = ["/metadata/name", "/object/metadata/name", "/name", "/resource", "/subresource"];
+    let name = places.iter().find_map(|place| item.pointer(place)?.as_str())?;
+    // One object has several events.
+    let kind = item.get("type").and_then(Value::as_str).filter(|_| item.get("object").is_some());
+    (kind.is_none() && !name.is_empty()).then(|| name.to_owned())
+}
+
+fn numbered(items: &[Value]) -> Items<'_> {
+    items.iter().enumerate().map(|(at, item)| (format!("{at:02}"), item)).collect()
+}
+
+/// What both have is in the same order.
+fn order(
+    request: &str,
+    place: &str,
+    [(real, reals), (embedded, embeddeds)]: [(&[Value], &Items<'_>); 2],
+    found: &mut Vec<Difference>,
+) {
+    let names = |items: &[Value], others: &Items<'_>| {
+        let names = items.iter().filter_map(name).filter(|name| others.contains_key(name));
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let (real, embedded) = (names(real, embeddeds), names(embedded, reals));
+    if real != embedded {
+        let place = format!("{place}.order");
+        found.push(Difference { request: request.to_owned(), place, real, embedded });
+    }
+}

@@ -1,0 +1,69 @@
+//! What is known to be different, and why. `docs/differences.md` is written from this.
+
+mod absent;
+mod document;
+mod on_purpose;
+mod simplified;
+
+use super::compare::Difference;
+
+/// Differences that have one reason.
+pub(crate) struct Known {
+    /// What is different, for who uses the embedded server.
+    pub(crate) what: &'static str,
+    pub(crate) why: &'static str,
+    /// Requests (`topic/name`) and places in their answers. A `*` is for any text.
+    pub(crate) places: &'static [(&'static str, &'static str)],
+}
+
+/// All of them, by what they are.
+pub(crate) const ALL: [(&str, &[Known]); 3] = [
+    ("On purpose", on_purpose::KNOWN),
+    ("Simplified", simplified::KNOWN),
+    ("Absent", absent::KNOWN),
+];
+
+type Place = (&'static str, &'static str);
+
+/// Every place, with what is different there.
+fn places() -> impl Iterator<Item = (&'static str, Place)> {
+    let known = ALL.into_iter().flat_map(|(_, known)| known);
+    known.flat_map(|known| known.places.iter().map(|place| (known.what, *place)))
+}
+
+pub(crate) fn covers(difference: &Difference) -> bool {
+    places().any(|(_, place)| is_at(place, difference))
+}
+
+fn is_at((request, place): Place, difference: &Difference) -> bool {
+    fits(request, &difference.request) && fits(place, &difference.place)
+}
+
+/// The places of a topic where nothing is different any more.
+pub(crate) fn stale(topic: &str, found: &[Difference]) -> Vec<(&'static str, Place)> {
+    let of_topic = places().filter(|(_, (request, _))| request.split('/').next() == Some(topic));
+    of_topic.filter(|(_, place)| !found.iter().any(|found| is_at(*place, found))).collect()
+}
+
+/// Whether a text is what a pattern with `*` describes.
+fn fits(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((before, after)) => text.strip_prefix(before).is_some_and(|rest| {
+            let ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+            ends.into_iter().any(|at| fits(after, &rest[at..]))
+        }),
+    }
+}
+
+#[test]
+fn a_star_is_for_any_text() {
+    for (pattern, text) in
+        [("a*c", "abc"), ("a*c", "ac"), ("*", ""), ("a*b*c", "axxbxc"), ("a", "a")]
+    {
+        assert!(fits(pattern, text), "{pattern} {text}");
+    }
+    for (pattern, text) in [("a*c", "abd"), ("a", "ab"), ("a*b*c", "acb"), ("*b", "bc")] {
+        assert!(!fits(pattern, text), "{pattern} {text}");
+    }
+}

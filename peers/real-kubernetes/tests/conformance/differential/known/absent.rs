@@ -1,0 +1,92 @@
+//! What is not there.
+
+use super::Known;
+
+pub(super) const KNOWN: &[Known] = &[
+    Known {
+        what: "Strategic merge patch and server-side apply are 415",
+        why: "the answer says which patches there are",
+        places: &[("patch/strategic", "code"), ("patch/apply", "code")],
+    },
+    Known {
+        what: "Protobuf, YAML and CBOR are 406 and 415, or JSON where that is asked for, too",
+        why: "JSON is the one codec; answers name what there is. (The real server breaks the connection when it is sent \
+              protobuf for a custom resource.)",
+        places: &[
+            ("bodies/as-protobuf", "code"),
+            ("bodies/as-yaml", "code"),
+            ("bodies/as-text", "body.message"),
+            ("bodies/as-xml", "body.message"),
+            ("bodies/as-a-patch", "body.message"),
+            ("bodies/as-anything", "body.message"),
+            ("bodies/as-nonsense", "body.message"),
+            ("delete/as-text", "body.message"),
+            ("custom/as-protobuf", "code"),
+            ("custom/as-text", "body.message"),
+            ("custom/protobuf", "body.kind"),
+            ("custom/xml", "body.message"),
+            ("custom/strategic", "body.message"),
+            ("custom/nonsense-patch", "body.message"),
+            ("representations/as-unknown*", "body.message"),
+            ("representations/xml*", "body.message"),
+            ("representations/text", "body.message"),
+            ("representations/any-*", "body.message"),
+            ("representations/nonsense", "body.message"),
+            ("representations/yaml", "code"),
+            ("representations/protobuf-or-json", "body.kind"),
+            ("watch-end/accept-xml", "body.message"),
+        ],
+    },
+    Known {
+        what: "Deletes with `Orphan` or `Foreground`, which jobs and replication controllers have by default, are at once",
+        why: "there is no garbage collector that would wait, and take the finalizer off",
+        places: &[
+            ("delete/orphan", "body.kind"),
+            ("delete/orphan-waits", "code"),
+            ("delete/foreground", "body.kind"),
+            ("delete/foreground-waits", "code"),
+            ("status/delete-options-foreground", "body.kind"),
+            ("status/after-delete", "code"),
+            ("kinds/controller-delete", "body.kind"),
+            ("kinds/controller-after", "code"),
+            ("kinds/job-delete", "body.kind"),
+            ("kinds/job-after", "code"),
+        ],
+    },
+    Known {
+        what: "Subresources but `status`, and the resources `bindings` and `componentstatuses`",
+        why: "there are no pods to log, exec or evict, no schedulers to bind, and nothing scales",
+        places: &[
+            ("discovery/*", "body.*resources[bindings]"),
+            ("discovery/*", "body.*resources[componentstatuses]"),
+            ("discovery/*", "body.resources[*/*]"),
+            ("discovery/*", "body.*.subresources*"),
+            ("namespaces/finalize-other", "code"),
+        ],
+    },
+    Known {
+        what: "Second versions of built-in resources, such as `autoscaling/v1`",
+        why: "objects would have to be converted",
+        places: &[("discovery/autoscaling", "body.versions*")],
+    },
+    Known {
+        what: "Schemas",
+        why: "`/openapi` says just enough for kubectl to create objects",
+        places: &[("discovery/openapi-v3", "body.paths.*"), ("discovery/openapi-v3", "type")],
+    },
+    Known {
+        what: "`storageVersionHash` and the server's address in discovery",
+        why: "the one is about etcd, the other about which network a client is in",
+        places: &[
+            ("discovery/*", "*.storageVersionHash"),
+            ("discovery/api*", "body.serverAddressByClientCIDRs*"),
+            ("access/discovery", "body.serverAddressByClientCIDRs*"),
+            ("custom/version", "*.storageVersionHash"),
+        ],
+    },
+    Known {
+        what: "A list of all paths at `/`",
+        why: "nothing asks for it",
+        places: &[("paths/root", "code")],
+    },
+];

@@ -1,0 +1,98 @@
+//! What is done, but not all of it.
+
+use super::Known;
+
+pub(super) const KNOWN: &[Known] = &[
+    Known {
+        what: "Most defaults of a spec are not filled in",
+        why: "only those are that kubectl and controllers look at",
+        places: &[
+            ("kinds/*", "body.spec*"),
+            ("kinds/podtemplate-*", "body.template.*"),
+            ("kinds/rolebinding-*", "body.subjects[u].apiGroup"),
+            ("kinds/autoscaler-table", "body.rows*.cells*"),
+            ("finalizers/pod*", "body.spec.*"),
+            ("status/*", "body.spec.*"),
+            ("metadata/service-with-digit", "body.spec.*"),
+        ],
+    },
+    Known {
+        what: "Labels, annotations and finalizers that some kinds are given are not there",
+        why: "they are for controllers that are not there either: the protection of volumes, jobs, daemon sets",
+        places: &[
+            ("kinds/claim-*", "body*metadata.*"),
+            ("kinds/claim-after", "code"),
+            ("kinds/volume-*", "body*metadata.*"),
+            ("kinds/volume-*", "body.status.lastPhaseTransitionTime"),
+            ("kinds/volume-after", "code"),
+            ("kinds/controller-*", "body*metadata.labels*"),
+            ("kinds/daemonset-*", "body.metadata.annotations"),
+            ("kinds/job-*", "body*metadata.labels*"),
+            ("kinds/job-table", "body.rows*.cells*"),
+        ],
+    },
+    Known {
+        what: "An empty list stays what it was sent as",
+        why: "the real server stores protobuf, which has none, and shows `null` or nothing",
+        places: &[
+            ("metadata/role-with-colon", "body.rules"),
+            ("kinds/clusterrole-*", "body.rules"),
+            ("kinds/endpoints-*", "body.subsets"),
+            ("kinds/slice-*", "body.endpoints"),
+            ("kinds/slice-*", "body.ports"),
+        ],
+    },
+    Known {
+        what: "Fields of events that were not sent are absent, rather than `null` or empty",
+        why: "clients read both as the same",
+        places: &[
+            ("kinds/event-*", "body.eventTime"),
+            ("kinds/event-*", "body.*Timestamp"),
+            ("kinds/event-*", "body.reporting*"),
+            ("kinds/event-*", "body.source"),
+        ],
+    },
+    Known {
+        what: "The generation of an endpoint slice counts what that of others does",
+        why: "the real server counts changes of its labels, too, and only there",
+        places: &[("kinds/slice-label", "body.metadata.generation")],
+    },
+    Known {
+        what: "Fields that a kind has not are kept, whatever `fieldValidation` says",
+        why: "there are no schemas of the built-in kinds; config maps, secrets and all metadata are checked",
+        places: &[("bodies/unknown-fields", "body.colour"), ("bodies/strict", "code")],
+    },
+    Known {
+        what: "Custom objects are not checked against their schema",
+        why: "no schemas, no pruning, no CEL",
+        places: &[("custom/wrong-type", "code")],
+    },
+    Known {
+        what: "Some rules of definitions are not checked",
+        why: "they are about the schema",
+        places: &[
+            ("definitions/two-storages", "body.details.causes[01]"),
+            ("definitions/no-schema", "body.*"),
+        ],
+    },
+    Known {
+        what: "Whoever may not do anything with a resource that does not exist is told so (404), not that he may not (403)",
+        why: "what is denied is denied for resources that are served",
+        places: &[("access/unknown-resource", "code")],
+    },
+    Known {
+        what: "`PUT` to a collection of custom objects is 405, not 400",
+        why: "as for other resources",
+        places: &[("custom/put-collection", "code")],
+    },
+    Known {
+        what: "Discovery is JSON, whatever `Accept` says",
+        why: "clients that ask for it take JSON",
+        places: &[("discovery/xml*", "code"), ("discovery/table", "code")],
+    },
+    Known {
+        what: "A new node has no status",
+        why: "the real server shows the fields that are never left out, with nothing in them; a kubelet fills them in",
+        places: &[("kinds/node-*", "body.status")],
+    },
+];

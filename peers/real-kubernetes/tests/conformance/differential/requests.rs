@@ -1,0 +1,20 @@
+//! The requests, by topic. A topic is a test, in the order of its file.
+
+mod access;
+mod bodies;
+mod custom;
+mod deletion;
+mod discovery;
+mod kinds;
+mod lists;
+mod metadata;
+mod namespaces;
+mod objects;
+mod paths;
+mod representations;
+mod selectors;
+mod status;
+mod watches;
+
+/// Most requests are about config maps, which have no rules of their own.
+const MAPS: &str = "/api/v1/namespaces/<ns>/configmaps";

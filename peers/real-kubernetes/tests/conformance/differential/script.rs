@@ -1,0 +1,146 @@
+//! What is sent to both servers: requests in their order, each with a name.
+
+use serde_json::Value;
+
+use crate::http::{Ask, JSON, JSON_PATCH, MERGE_PATCH, User};
+
+/// Requests about one topic, one after the other, in a namespace of their own.
+///
+/// In paths and bodies `<ns>` is the namespace, and `<name>` what an earlier answer was [saved](Step::save) as.
+#[derive(Debug)]
+pub(crate) struct Script {
+    pub(crate) topic: &'static str,
+    pub(crate) steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// `topic/name`.
+    pub(crate) id: String,
+    pub(crate) ask: Ask,
+    pub(crate) read: Read,
+    /// Names, and where in the answer they are from.
+    pub(crate) saves: Vec<(&'static str, &'static str)>,
+}
+
+/// What is read of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Read {
+    Whole,
+    /// So many events of a watch, which is then closed.
+    Events(usize),
+    /// All events, until the watch ends.
+    UntilEnd,
+    /// The answer, once it is 200: a definition is served a moment after it is made.
+    OnceThere,
+    /// The answer, once it is 404.
+    OnceGone,
+}
+
+impl Script {
+    pub(crate) fn new(topic: &'static str) -> Self {
+        Self { topic, steps: Vec::new() }
+    }
+
+    pub(crate) fn send(&mut self, name: &str, method: &'static str, path: &str) -> &mut Step {
+        let id = format!("{}/{name}", self.topic);
+        assert!(self.steps.iter().all(|step| step.id != id), "two requests are called {id}");
+        let ask = Ask::new(method, path);
+        self.steps.push(Step { id, ask, read: Read::Whole, saves: Vec::new() });
+        self.steps.last_mut().expect("it was just pushed")
+    }
+
+    pub(crate) fn get(&mut self, name: &str, path: &str) -> &mut Step {
+        self.send(name, "GET", path)
+    }
+
+    pub(crate) fn post(&mut self, name: &str, path: &str, body: impl Into<Value>) -> &mut Step {
+        self.send(name, "POST", path).json(body)
+    }
+
+    pub(crate) fn put(&mut self, name: &str, path: &str, body: impl Into<Value>) -> &mut Step {
+        self.send(name, "PUT", path).json(body)
+    }
+
+    pub(crate) fn merge(&mut self, name: &str, path: &str, body: impl Into<Value>) -> &mut Step {
+        self.send(name, "PATCH", path).json(body).content_type(MERGE_PATCH)
+    }
+
+    pub(crate) fn json_patch(
+        &mut self,
+        name: &str,
+        path: &str,
+        body: impl Into<Value>,
+    ) -> &mut Step {
+        self.send(name, "PATCH", path).json(body).content_type(JSON_PATCH)
+    }
+
+    pub(crate) fn delete(&mut self, name: &str, path: &str) -> &mut Step {
+        self.send(name, "DELETE", path)
+    }
+
+    /// A watch, of which so many events are read.
+    pub(crate) fn watch(&mut self, name: &str, path: &str, events: usize) -> &mut Step {
+        let step = self.send(name, "GET", path);
+        step.read = Read::Events(events);
+        step
+    }
+
+    /// Waits until a path is served.
+    pub(crate) fn once_there(&mut self, name: &str, path: &str) -> &mut Step {
+        let step = self.send(name, "GET", path);
+        step.read = Read::OnceThere;
+        step
+    }
+
+    /// Waits until a path is no longer served.
+    pub(crate) fn once_gone(&mut self, name: &str, path: &str) -> &mut Step {
+        let step = self.send(name, "GET", path);
+        step.read = Read::OnceGone;
+        step
+    }
+
+    /// A watch that ends by itself.
+    pub(crate) fn watch_to_the_end(&mut self, name: &str, path: &str) -> &mut Step {
+        let step = self.send(name, "GET", path);
+        step.read = Read::UntilEnd;
+        step
+    }
+}
+
+impl Step {
+    pub(crate) fn json(&mut self, body: impl Into<Value>) -> &mut Self {
+        let body = body.into().to_string();
+        self.text(&body).content_type(JSON)
+    }
+
+    pub(crate) fn text(&mut self, body: &str) -> &mut Self {
+        body.clone_into(&mut self.ask.body);
+        self
+    }
+
+    pub(crate) fn content_type(&mut self, media_type: &str) -> &mut Self {
+        self.ask.headers.retain(|(name, _)| *name != "content-type");
+        self.header("content-type", media_type)
+    }
+
+    pub(crate) fn accept(&mut self, media_types: &str) -> &mut Self {
+        self.header("accept", media_types)
+    }
+
+    pub(crate) fn header(&mut self, name: &'static str, value: &str) -> &mut Self {
+        self.ask.headers.push((name, value.to_owned()));
+        self
+    }
+
+    pub(crate) fn user(&mut self, user: User) -> &mut Self {
+        self.ask.user = user;
+        self
+    }
+
+    /// Keeps a part of the answer for later requests.
+    pub(crate) fn save(&mut self, name: &'static str, pointer: &'static str) -> &mut Self {
+        self.saves.push((name, pointer));
+        self
+    }
+}

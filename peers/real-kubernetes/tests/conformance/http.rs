@@ -1,0 +1,192 @@
+//! A plain client: requests as they go over the wire, and what comes back.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use http::{HeaderMap, Request};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use kube::client::Body;
+use kube::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+use tokio::time::{sleep, timeout};
+
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
+
+/// How long a server may take for what it has to say. Nothing waits this long but what fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Between two looks at what a server does in its own time, and tells nobody of.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Who a request comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum User {
+    /// May do everything.
+    Admin,
+    /// May do nothing.
+    Reader,
+    /// Has no token.
+    Nobody,
+    /// Has a token that nobody gave out.
+    Stranger,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) method: &'static str,
+    /// With the query.
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: String,
+    pub(crate) user: User,
+}
+
+impl Ask {
+    pub(crate) fn new(method: &'static str, path: impl Into<String>) -> Self {
+        let path = path.into();
+        Self { method, path, headers: Vec::new(), body: String::new(), user: User::Admin }
+    }
+}
+
+/// A server, through clients that add nothing but a token.
+#[derive(Clone)]
+pub(crate) struct Http {
+    admin: Client,
+    reader: Client,
+    nobody: Client,
+    stranger: Client,
+}
+
+impl Http {
+    /// From the kubeconfig of an administrator, and the token of somebody who may do nothing.
+    pub(crate) async fn new(kubeconfig: Kubeconfig, reader: Client) -> Result<Self> {
+        let options = KubeConfigOptions::default();
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+        // A request is one request.
+        config.default_retry = false;
+        let admin = Client::try_from(config.clone())?;
+        config.auth_info = AuthInfo::default();
+        let nobody = Client::try_from(config.clone())?;
+        config.auth_info.token = Some("nobody-gave-this-out".to_owned().into());
+        Ok(Self { admin, reader, nobody, stranger: Client::try_from(config)? })
+    }
+
+    async fn open(&self, ask: &Ask) -> Result<http::Response<Body>> {
+        let mut request = Request::builder().method(ask.method).uri(&ask.path);
+        for (name, value) in &ask.headers {
+            request = request.header(*name, value);
+        }
+        let request = request.body(Body::from(ask.body.clone().into_bytes()))?;
+        let client = match ask.user {
+            User::Admin => &self.admin,
+            User::Reader => &self.reader,
+            User::Nobody => &self.nobody,
+            User::Stranger => &self.stranger,
+        };
+        let answer = timeout(PATIENCE, client.send(request)).await;
+        let answer = answer.with_context(|| format!("no answer to {} {}", ask.method, ask.path))?;
+        Ok(answer?)
+    }
+
+    pub(crate) async fn send(&self, ask: &Ask) -> Result<Answer> {
+        let (parts, body) = self.open(ask).await?.into_parts();
+        let body = timeout(PATIENCE, body.collect()).await;
+        let body = body.with_context(|| format!("{} {} has no end", ask.method, ask.path))??;
+        let text = String::from_utf8_lossy(&body.to_bytes()).into_owned();
+        Ok(Answer { code: parts.status.as_u16(), headers: parts.headers, text })
+    }
+
+    /// Asks again until the answer is one that was waited for.
+    pub(crate) async fn send_until(
+        &self,
+        ask: &Ask,
+        wanted: impl Fn(&Answer) -> bool,
+    ) -> Result<Answer> {
+        let asked = async {
+            loop {
+                let answer = self.send(ask).await?;
+                if wanted(&answer) {
+                    return anyhow::Ok(answer);
+                }
+                sleep(GLANCE).await;
+            }
+        };
+        let answer = timeout(PATIENCE, asked).await;
+        answer.with_context(|| format!("{} {} stays as it is", ask.method, ask.path))?
+    }
+
+    /// A watch; or the answer, if that is none.
+    pub(crate) async fn follow(&self, ask: &Ask) -> Result<Result<Watch, Answer>> {
+        let (parts, body) = self.open(ask).await?.into_parts();
+        if parts.status.is_success() {
+            return Ok(Ok(Watch { body, buffer: Vec::new() }));
+        }
+        let text = String::from_utf8_lossy(&body.collect().await?.to_bytes()).into_owned();
+        Ok(Err(Answer { code: parts.status.as_u16(), headers: parts.headers, text }))
+    }
+}
+
+/// A whole response.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    /// The body; a text if it is no JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| Value::String(self.text.clone()))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+/// One event of a watch.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Event {
+    pub(crate) kind: String,
+    pub(crate) object: Value,
+}
+
+/// A watch that is open.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    body: Body,
+    buffer: Vec<u8>,
+}
+
+impl Watch {
+    /// The next event; `None` when the watch has ended.
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>> {
+        match timeout(PATIENCE, self.read()).await {
+            Ok(read) => read,
+            Err(_) => bail!("nothing comes, and the watch does not end"),
+        }
+    }
+
+    async fn read(&mut self) -> Result<Option<Event>> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                let mut line: Value = serde_json::from_slice(&line)?;
+                let kind = line["type"].as_str().context("an event has a type")?.to_owned();
+                return Ok(Some(Event { kind, object: line["object"].take() }));
+            }
+            let Some(frame) = self.body.frame().await else {
+                ensure!(self.buffer.is_empty(), "a watch ended within an event");
+                return Ok(None);
+            };
+            if let Ok(data) = frame?.into_data() {
+                self.buffer.extend_from_slice(&data);
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The two servers.
+
+use anyhow::Result;
+use embedded_apiserver::{ApiServer, Denial, Listening};
+use kube::Client;
+use kube::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig, NamedAuthInfo};
+use real_kubernetes::RealKubernetes;
+use tokio::sync::OnceCell;
+
+use crate::http::Http;
+
+/// An embedded server on a socket: clients come the same way to both.
+pub(crate) struct Embedded {
+    pub(crate) http: Http,
+    _socket: Listening,
+}
+
+impl Embedded {
+    pub(crate) async fn start() -> Result<Self> {
+        const TOKEN: &str = "a-token-of-the-reader";
+        // As if there had been others before: version 1 is one that is forgotten, as on a real server.
+        let server = ApiServer::builder().first_version(1000).build();
+        server.access().add_token(TOKEN, "reader");
+        server.access().deny(Denial::all().user("reader"));
+        let socket = server.listen("127.0.0.1:0").await?;
+        let kubeconfig = Kubeconfig::from_yaml(&socket.kubeconfig())?;
+        let mut of_reader = kubeconfig.clone();
+        for NamedAuthInfo { auth_info, .. } in &mut of_reader.auth_infos {
+            let token = Some(TOKEN.to_owned().into());
+            *auth_info = Some(AuthInfo { token, ..AuthInfo::default() });
+        }
+        let options = KubeConfigOptions::default();
+        let reader = Config::from_custom_kubeconfig(of_reader, &options).await?;
+        let http = Http::new(kubeconfig, Client::try_from(reader)?).await?;
+        Ok(Self { http, _socket: socket })
+    }
+}
+
+/// The real one, if its programs are there. One for all tests, which do nothing to it; it ends with the process.
+pub(crate) async fn real() -> Result<Option<Http>> {
+    static SHARED: OnceCell<Option<RealKubernetes>> = OnceCell::const_new();
+    let Some(kubernetes) = SHARED.get_or_try_init(start).await? else { return Ok(None) };
+    // New ones each time: a client belongs to the runtime that first uses it.
+    let kubeconfig = Kubeconfig::read_from(kubernetes.kubeconfig())?;
+    Ok(Some(Http::new(kubeconfig, kubernetes.reader().await?).await?))
+}
+
+/// Starts it, and once more: it remembers nothing of before then, and version 1 is too old.
+async fn start() -> Result<Option<RealKubernetes>> {
+    let Some(mut kubernetes) = RealKubernetes::start().await? else { return Ok(None) };
+    kubernetes.kill9()?;
+    kubernetes.start_again().await?;
+    Ok(Some(kubernetes))
+}
