@@ -214,6 +214,12 @@ impl View {
         {
             out.push(b'{');
             out.extend_from_slice(&item.tail());
+        } else if self.representation == Representation::Object && self.converts_events() {
+            let mut object = self.converted(item);
+            if let Some(object) = object.as_object_mut() {
+                object.retain(|name, _| !matches!(name.as_str(), "apiVersion" | "kind"));
+            }
+            out.extend_from_slice(&to_bytes(&object));
         } else {
             out.extend_from_slice(&self.object(item));
         }

@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 
 pub(crate) const GROUP: &str = "events.k8s.io";
 
+/// Where both are kept.
+pub(crate) const TABLE: &str = "events";
+
 /// The name in `events.k8s.io/v1`, and the name in `v1`.
 ///
 /// Everything else, such as `reason`, `type` and `series`, is called the same in both.
@@ -56,10 +59,27 @@ pub(crate) fn to_core(event: &mut Map<String, Value>) {
     event.insert("apiVersion".to_owned(), "v1".into());
 }
 
+/// Adds to a `v1` event the fields that are never left out.
+pub(crate) fn complete(event: &mut Map<String, Value>) {
+    for time in ["eventTime", "firstTimestamp", "lastTimestamp"] {
+        event.entry(time).or_insert(Value::Null);
+    }
+    for text in ["reportingComponent", "reportingInstance"] {
+        event.entry(text).or_insert_with(|| "".into());
+    }
+    event.entry("source").or_insert_with(|| Map::new().into());
+}
+
 /// From `v1` to `events.k8s.io/v1`, `apiVersion` included.
 pub(crate) fn from_core(event: &mut Map<String, Value>) {
     for (new, core) in RENAMED {
         rename(event, core, new);
+    }
+    // Which are never left out there, are here.
+    for text in ["reportingController", "reportingInstance"] {
+        if event.get(text).and_then(Value::as_str) == Some("") {
+            event.remove(text);
+        }
     }
     event.insert("apiVersion".to_owned(), format!("{GROUP}/v1").into());
 }

@@ -54,7 +54,8 @@ pub(super) async fn list(
         fresh(shared, parse_version(&query.resource_version)?).await?;
     }
     let start = position.start.as_ref();
-    let request = PageRequest { start, limit: position.limit, ..matcher.page() };
+    let recount = position.continued && position.remaining.is_none();
+    let request = PageRequest { start, limit: position.limit, recount, ..matcher.page() };
     let page = shared
         .store
         .list(&call.target.resource.table, position.version, &request)

@@ -194,9 +194,12 @@ pub(super) fn served(target: &Target, revision: &Revision) -> Object {
 
 /// Encodes an object for the store.
 pub(super) fn draft(target: &Target, object: &Object) -> Result<Draft, Status> {
-    let draft = if target.resource.group == events::GROUP {
+    let draft = if &*target.storage.table == events::TABLE {
         let mut object = object.clone();
-        events::to_core(&mut object);
+        if target.resource.group == events::GROUP {
+            events::to_core(&mut object);
+        }
+        events::complete(&mut object);
         Draft::encode(&target.storage, &object)
     } else {
         Draft::encode(&target.storage, object)

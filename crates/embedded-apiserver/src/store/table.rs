@@ -33,6 +33,8 @@ pub(crate) struct PageRequest<'a> {
     pub(crate) limit: usize,
     /// None for all objects.
     pub(crate) select: Option<&'a dyn Select>,
+    /// Count what there is from `start` on, too: a page that follows another is told by that.
+    pub(crate) recount: bool,
 }
 
 /// A page of a list.
@@ -207,7 +209,9 @@ impl Table {
         let total = match (request.start, request.select) {
             (None, None) if newest => Some(self.count(request.namespace)),
             // The past keeps no counts; the first page of a list there counts for all its pages.
-            (None, None) if more => {
+            (None, None) | (Some(_), None)
+                if more && (request.recount || request.start.is_none()) =>
+            {
                 let states = self.range(request).map(|(_, states)| states);
                 Some(states.filter(|states| state_at(states, version).is_some()).count())
             }

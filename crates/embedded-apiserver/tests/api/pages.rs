@@ -125,6 +125,7 @@ async fn a_token_that_has_expired_leads_on_inconsistently_if_the_client_wants() 
     let second = client.get(&format!("{MAPS}?limit=2&continue={}", token(&status))).await.ok();
     let now = server.store().revision();
     assert_eq!((names(&second), version(&second)), (vec!["m2", "m4"], now));
+    assert_eq!(second["metadata"]["remainingItemCount"], 2);
     // From here on, it is consistent again.
     client.delete(&format!("{MAPS}/m5")).await.ok();
     let third = client.get(&format!("{MAPS}?limit=2&continue={}", token(&second))).await.ok();

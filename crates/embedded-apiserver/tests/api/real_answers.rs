@@ -119,3 +119,26 @@ async fn new_objects_have_the_status_that_is_never_left_out() {
     let made = client.post(path, json!({"metadata": {"name": "a"}, "status": {"x": 1}})).await.ok();
     assert_eq!(made["status"], json!({"replicas": 0}));
 }
+
+#[tokio::test(start_paused = true)]
+async fn events_have_the_fields_that_are_never_left_out_in_either_group() {
+    let server = ApiServer::start();
+    let client = Client::of(&server);
+    let event = json!({"metadata": {"name": "e"}, "involvedObject": {}, "message": "m"});
+    let made = client.post("/api/v1/namespaces/default/events", event).await.ok();
+    for (field, value) in [
+        ("eventTime", json!(null)),
+        ("firstTimestamp", json!(null)),
+        ("reportingComponent", json!("")),
+        ("source", json!({})),
+    ] {
+        assert_eq!(made.get(field), Some(&value), "{field}");
+    }
+    let path = "/apis/events.k8s.io/v1/namespaces/default/events";
+    let other = client.get(&format!("{path}/e")).await.ok();
+    assert_eq!(other.get("deprecatedFirstTimestamp"), Some(&json!(null)));
+    assert!(other.get("reportingController").is_none(), "{other}");
+    let list = client.get(path).await.ok();
+    assert_eq!(list["items"][0]["note"], "m");
+    assert!(list["items"][0].get("kind").is_none(), "{list}");
+}

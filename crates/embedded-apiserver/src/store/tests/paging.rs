@@ -17,7 +17,8 @@ fn pages(
     let mut out = Vec::new();
     let mut start = None;
     loop {
-        let request = PageRequest { namespace, start: start.as_ref(), limit, select };
+        let request =
+            PageRequest { namespace, start: start.as_ref(), limit, select, recount: false };
         let page = scene.store.list(&scene.table, Some(at), &request).expect("it is readable");
         assert_eq!(page.version, at);
         out.push(names(&page));
