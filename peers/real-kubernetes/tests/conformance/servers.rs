@@ -12,6 +12,7 @@ use crate::http::Http;
 /// An embedded server on a socket: clients come the same way to both.
 pub(crate) struct Embedded {
     pub(crate) http: Http,
+    pub(crate) server: ApiServer,
     _socket: Listening,
 }
 
@@ -32,7 +33,7 @@ impl Embedded {
         let options = KubeConfigOptions::default();
         let reader = Config::from_custom_kubeconfig(of_reader, &options).await?;
         let http = Http::new(kubeconfig, Client::try_from(reader)?).await?;
-        Ok(Self { http, _socket: socket })
+        Ok(Self { http, server, _socket: socket })
     }
 }
 
@@ -40,9 +41,13 @@ impl Embedded {
 pub(crate) async fn real() -> Result<Option<Http>> {
     static SHARED: OnceCell<Option<RealKubernetes>> = OnceCell::const_new();
     let Some(kubernetes) = SHARED.get_or_try_init(start).await? else { return Ok(None) };
-    // New ones each time: a client belongs to the runtime that first uses it.
+    Ok(Some(clients(kubernetes).await?))
+}
+
+/// Clients of a real server. New ones each time: they belong to the runtime that first uses them.
+pub(crate) async fn clients(kubernetes: &RealKubernetes) -> Result<Http> {
     let kubeconfig = Kubeconfig::read_from(kubernetes.kubeconfig())?;
-    Ok(Some(Http::new(kubeconfig, kubernetes.reader().await?).await?))
+    Http::new(kubeconfig, kubernetes.reader().await?).await
 }
 
 /// Starts it, and once more: it remembers nothing of before then, and version 1 is too old.

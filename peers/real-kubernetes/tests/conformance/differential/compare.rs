@@ -10,7 +10,8 @@ use serde_json::Value;
 pub(crate) struct Difference {
     /// `topic/name` of the request.
     pub(crate) request: String,
-    /// A path: `code`, `body.metadata.labels`, `body.items[a].spec`.
+    /// A path, such as `code`, `body.metadata.labels`, `body.items[a].spec`; with `missing ` before it if only the real
+    /// server has something there, and with `extra ` if only the embedded one has.
     pub(crate) place: String,
     real: String,
     embedded: String,
@@ -84,9 +85,14 @@ fn walk(
         (real, embedded) if real == embedded => {}
         (real, embedded) => {
             let text = |value: Option<&Value>| value.map_or("nothing".to_owned(), Value::to_string);
+            let place = match (real, embedded) {
+                (_, None) => format!("missing {place}"),
+                (None, _) => format!("extra {place}"),
+                _ => place.to_owned(),
+            };
             found.push(Difference {
                 request: request.to_owned(),
-                place: place.to_owned(),
+                place,
                 real: text(real),
                 embedded: text(embedded),
             });

@@ -12,7 +12,7 @@ pub(crate) struct Known {
     /// What is different, for who uses the embedded server.
     pub(crate) what: &'static str,
     pub(crate) why: &'static str,
-    /// Requests (`topic/name`) and places in their answers. A `*` is for any text.
+    /// Requests (`topic/name`) and places in their answers, as [`Difference`] has them. A `*` is for any text.
     pub(crate) places: &'static [(&'static str, &'static str)],
 }
 

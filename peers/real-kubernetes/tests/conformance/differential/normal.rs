@@ -28,7 +28,7 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
         micro_time: pattern(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"),
         uid: pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
         age: pattern(r"^(\d+[smhd])+$"),
-        said: pattern(r"(current: |version: 1 \()\d+(\)?)"),
+        said: pattern(r"(current: |resource version: \d+ \()\d+"),
     }
 });
 
@@ -102,7 +102,7 @@ impl Normal {
     /// A sentence for people, without the versions and uids in it.
     fn spoken(&self, text: &str, variables: &Variables) -> String {
         let mut text = self.anonymous(text);
-        text = PATTERNS.said.replace_all(&text, "$1<version>$2").into_owned();
+        text = PATTERNS.said.replace_all(&text, "$1<version>").into_owned();
         for (name, value) in variables {
             if value.bytes().all(|byte| byte.is_ascii_digit()) {
                 // But not as a part of another number.

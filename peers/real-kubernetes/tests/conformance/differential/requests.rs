@@ -5,6 +5,7 @@ mod bodies;
 mod custom;
 mod deletion;
 mod discovery;
+mod events;
 mod kinds;
 mod lists;
 mod metadata;

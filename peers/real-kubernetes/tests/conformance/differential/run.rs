@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use futures::future::try_join;
+use real_kubernetes::RealKubernetes;
 use serde_json::{Value, json};
 
 use super::compare::{Difference, differences};
 use super::known;
 use super::normal::Normal;
 use super::script::{Read, Script, Step};
-use crate::http::{Ask, Http, Watch};
-use crate::servers::{Embedded, real};
+use crate::http::{Answer, Ask, Http, Watch};
+use crate::servers::{Embedded, clients, real};
 
 /// What was saved of earlier answers, and `ns`.
 pub(crate) type Variables = BTreeMap<&'static str, String>;
@@ -19,20 +20,45 @@ pub(crate) type Variables = BTreeMap<&'static str, String>;
 /// Sends the requests to both servers, and fails where the answers differ and that is not known, or is known and not so.
 pub(crate) async fn compare(script: Script) -> Result<()> {
     let embedded = Embedded::start().await?;
+    let mut of_embedded = Side::new(embedded.http.clone(), script.topic).await?;
     let Some(real) = real().await? else {
         // Whether the script itself makes sense can be seen on one server.
-        answers(&embedded.http, &script).await?;
+        of_embedded.answers(&script.steps).await?;
         return Ok(());
     };
-    let (of_real, of_embedded) =
-        try_join(answers(&real, &script), answers(&embedded.http, &script)).await?;
-    let mut found = Vec::new();
-    for (step, (real, embedded)) in script.steps.iter().zip(of_real.iter().zip(&of_embedded)) {
-        found.extend(differences(&step.id, real, embedded));
-    }
-    let report = report(script.topic, &found);
-    assert!(report.is_empty(), "\n{report}");
+    let mut of_real = Side::new(real, script.topic).await?;
+    let answers = (of_real.answers(&script.steps), of_embedded.answers(&script.steps));
+    let (of_real, of_embedded) = try_join(answers.0, answers.1).await?;
+    judge(&script, of_real.iter().zip(&of_embedded));
     Ok(())
+}
+
+/// The same on servers that forget, after so many requests, all versions but the newest.
+pub(crate) async fn compare_forgetting(script: Script, after: usize) -> Result<()> {
+    let (before, then) = script.steps.split_at(after);
+    let embedded = Embedded::start().await?;
+    let mut side = Side::new(embedded.http.clone(), script.topic).await?;
+    let mut of_embedded = side.answers(before).await?;
+    embedded.server.store().compact(embedded.server.store().revision());
+    of_embedded.extend(side.answers(then).await?);
+    let Some(mut real) = RealKubernetes::start().await? else { return Ok(()) };
+    let mut side = Side::new(clients(&real).await?, script.topic).await?;
+    let mut of_real = side.answers(before).await?;
+    // kube-apiserver has a memory of its own, which ends with it.
+    real.compact().await?;
+    real.kill9()?;
+    real.start_again().await?;
+    side.http = clients(&real).await?;
+    of_real.extend(side.answers(then).await?);
+    judge(&script, of_real.iter().zip(&of_embedded));
+    Ok(())
+}
+
+fn judge<'a>(script: &Script, answers: impl Iterator<Item = (&'a Value, &'a Value)>) {
+    let pairs = script.steps.iter().zip(answers);
+    let found = pairs.flat_map(|(step, (real, embedded))| differences(&step.id, real, embedded));
+    let report = report(script.topic, &found.collect::<Vec<_>>());
+    assert!(report.is_empty(), "\n{report}");
 }
 
 /// The lines that say what is wrong; none if nothing is.
@@ -49,24 +75,36 @@ fn report(topic: &str, found: &[Difference]) -> String {
     lines
 }
 
-/// What a server answers, in the form in which answers are compared.
-async fn answers(http: &Http, script: &Script) -> Result<Vec<Value>> {
-    let namespace = format!("compared-{}", script.topic);
-    let mut scene = Ask::new("POST", "/api/v1/namespaces");
-    scene.headers.push(("content-type", "application/json".to_owned()));
-    scene.body = json!({"metadata": {"name": namespace}}).to_string();
-    http.send(&scene).await?;
-    let mut variables = Variables::from([("ns", namespace)]);
-    let mut normal = Normal::default();
-    let mut answers = Vec::with_capacity(script.steps.len());
-    for step in &script.steps {
-        let ask = filled(&step.ask, &variables);
-        normal.learn(&ask);
-        let answer = answer(http, &ask, step, &mut variables).await;
-        let answer = answer.with_context(|| step.id.clone())?;
-        answers.push(normal.form(answer, &variables));
+/// One of the servers, and what it was found to answer.
+struct Side {
+    http: Http,
+    variables: Variables,
+    normal: Normal,
+}
+
+impl Side {
+    async fn new(http: Http, topic: &str) -> Result<Self> {
+        let namespace = format!("compared-{topic}");
+        let mut scene = Ask::new("POST", "/api/v1/namespaces");
+        scene.headers.push(("content-type", "application/json".to_owned()));
+        scene.body = json!({"metadata": {"name": namespace}}).to_string();
+        http.send(&scene).await?;
+        let variables = Variables::from([("ns", namespace)]);
+        Ok(Self { http, variables, normal: Normal::default() })
     }
-    Ok(answers)
+
+    /// The answers, in the form in which they are compared.
+    async fn answers(&mut self, steps: &[Step]) -> Result<Vec<Value>> {
+        let mut answers = Vec::with_capacity(steps.len());
+        for step in steps {
+            let ask = filled(&step.ask, &self.variables);
+            self.normal.learn(&ask);
+            let answer = answer(&self.http, &ask, step, &mut self.variables).await;
+            let answer = answer.with_context(|| step.id.clone())?;
+            answers.push(self.normal.form(answer, &self.variables));
+        }
+        Ok(answers)
+    }
 }
 
 /// A request with variables in their places.
@@ -88,7 +126,10 @@ async fn answer(http: &Http, ask: &Ask, step: &Step, variables: &mut Variables) 
             }
             answer => answer?,
         },
-        Read::OnceThere => http.send_until(ask, |answer| answer.code == 200).await?,
+        Read::OnceThere(pointer) => {
+            let there = |answer: &Answer| answer.json().pointer(pointer).is_some();
+            http.send_until(ask, |answer| answer.code == 200 && there(answer)).await?
+        }
         Read::OnceGone => http.send_until(ask, |answer| answer.code == 404).await?,
         Read::Events(_) | Read::UntilEnd => match http.follow(ask).await? {
             Err(answer) => answer,

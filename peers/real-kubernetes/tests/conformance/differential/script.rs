@@ -31,8 +31,8 @@ pub(crate) enum Read {
     Events(usize),
     /// All events, until the watch ends.
     UntilEnd,
-    /// The answer, once it is 200: a definition is served a moment after it is made.
-    OnceThere,
+    /// The answer, once it is 200 and there is something here: a definition is served a moment after it is made.
+    OnceThere(&'static str),
     /// The answer, once it is 404.
     OnceGone,
 }
@@ -89,7 +89,7 @@ impl Script {
     /// Waits until a path is served.
     pub(crate) fn once_there(&mut self, name: &str, path: &str) -> &mut Step {
         let step = self.send(name, "GET", path);
-        step.read = Read::OnceThere;
+        step.read = Read::OnceThere("");
         step
     }
 
@@ -135,6 +135,12 @@ impl Step {
 
     pub(crate) fn user(&mut self, user: User) -> &mut Self {
         self.ask.user = user;
+        self
+    }
+
+    /// What is waited for has something here.
+    pub(crate) fn with(&mut self, pointer: &'static str) -> &mut Self {
+        self.read = Read::OnceThere(pointer);
         self
     }
 

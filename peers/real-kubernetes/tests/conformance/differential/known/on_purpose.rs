@@ -70,10 +70,10 @@ pub(super) const KNOWN: &[Known] = &[
         what: "A cause is named once",
         why: "the real server checks metadata several times on an update, and repeats what it finds",
         places: &[
-            ("finalizers/one-more", "body.details.causes[01]"),
-            ("update/with-times", "body.details.causes[01]"),
-            ("patch/merge-uid", "body.details.causes[01]"),
-            ("patch/merge-invalid-label", "body.details.causes[0*]"),
+            ("finalizers/one-more", "missing body.details.causes[01]"),
+            ("update/with-times", "missing body.details.causes[01]"),
+            ("patch/merge-uid", "missing body.details.causes[01]"),
+            ("patch/merge-invalid-label", "missing body.details.causes[0*]"),
         ],
     },
     Known {
@@ -86,6 +86,7 @@ pub(super) const KNOWN: &[Known] = &[
             ("representations/table*", "body.columnDefinitions*.description"),
             ("representations/kubectl", "body.columnDefinitions*.description"),
             ("custom/table", "body.columnDefinitions*.description"),
+            ("events/table-*", "body.columnDefinitions*.description"),
             ("watch/table*", "events*.columnDefinitions*.description"),
         ],
     },
@@ -97,6 +98,6 @@ pub(super) const KNOWN: &[Known] = &[
     Known {
         what: "A definition is established when it is made, and gone when it is deleted",
         why: "the real server takes a moment for each, and shows what it has got to; nothing is gained by waiting",
-        places: &[("custom/define", "body.status.*"), ("custom/undefine", "body.kind")],
+        places: &[("custom/define", "*body.status.*"), ("custom/undefine", "body.kind")],
     },
 ];

@@ -67,8 +67,8 @@ async fn custom_resources_are_served_alike() -> Result<()> {
     script.post("define-again", DEFINITIONS, definition("custom.example.com"));
     script.once_there("served", ALL).save("start", "/metadata/resourceVersion");
     script.get("definition", definition_path);
-    script.once_there("group", "/apis/custom.example.com");
-    script.once_there("version", "/apis/custom.example.com/v1");
+    script.once_there("group", "/apis/custom.example.com").with("/versions/1");
+    script.once_there("version", "/apis/custom.example.com/v1").with("/resources/1");
     script.get("unknown-resource", "/apis/custom.example.com/v1/namespaces/<ns>/gadgets");
     script.get("unknown-version", "/apis/custom.example.com/v9/namespaces/<ns>/widgets");
     creates(&mut script);

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::super::run::compare;
+use super::super::run::{compare, compare_forgetting};
 use super::super::script::Script;
 use super::MAPS;
 
@@ -95,4 +95,27 @@ async fn versions_of_lists_mean_the_same() -> Result<()> {
     script.get("initial-events-match", &format!("{MAPS}?{both}"));
     script.get("bookmarks", &format!("{MAPS}?allowWatchBookmarks=true&limit=1"));
     compare(script).await
+}
+
+#[tokio::test]
+async fn versions_are_forgotten_alike() -> Result<()> {
+    let mut script = scene("forgotten");
+    let list = |query: &str| format!("{MAPS}?{query}");
+    script.get("page", &list("limit=2")).save("token", "/metadata/continue");
+    script.merge("change", &format!("{MAPS}/d"), json!({"data": {"k": "v"}}));
+    script.delete("delete", &format!("{MAPS}/c"));
+    let before = script.steps.len();
+    script.get("exact", &list("resourceVersion=<first>&resourceVersionMatch=Exact"));
+    script.get("exact-by-limit", &list("resourceVersion=<first>&limit=2"));
+    let not_older = "resourceVersion=<first>&resourceVersionMatch=NotOlderThan";
+    script.get("not-older", &list(not_older));
+    script.get("any", &list("resourceVersion=<first>"));
+    script.watch_to_the_end("watch", &list("watch=1&resourceVersion=<first>"));
+    let expired = script.get("next-page", &list("limit=1&continue=<token>"));
+    expired.save("onwards", "/metadata/continue");
+    // Goes on with what is there now.
+    let next = script.get("onwards", &list("limit=1&continue=<onwards>"));
+    next.save("last", "/metadata/continue");
+    script.get("last", &list("continue=<last>"));
+    compare_forgetting(script, before).await
 }
