@@ -81,6 +81,14 @@ pub(crate) fn representation(
     Err(Status::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message))
 }
 
+/// Whether the first clause that is served asks for a list. A real server begins a watch with that, and ends it
+/// at the first event, which is none.
+pub(crate) fn asks_for_a_list(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let found = values.flat_map(|value| value.split(',')).map(str::trim).find_map(served);
+    found.is_some_and(|(_, kind)| kind == "PartialObjectMetadataList")
+}
+
 fn media_type(clause: &str) -> &str {
     clause.split(';').next().unwrap_or_default().trim()
 }

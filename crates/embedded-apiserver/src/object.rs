@@ -139,7 +139,9 @@ pub(crate) fn depth(value: &Value) -> usize {
 /// `null`, which is how clients that serialise every field say "absent". An owner that is named twice is named once.
 fn tidy(metadata: &mut Object) {
     metadata.retain(|name, value| !value.is_null() && validate::is_known(name));
-    if let Some(Value::Array(owners)) = metadata.get_mut("ownerReferences") {
+    if let Some(Value::Array(owners)) = metadata.get_mut("ownerReferences")
+        && owners.len() > 1
+    {
         let mut seen = Vec::with_capacity(owners.len());
         owners.retain(|owner| {
             let new = !seen.contains(owner);

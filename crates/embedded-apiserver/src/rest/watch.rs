@@ -17,6 +17,7 @@ use crate::body::Body;
 use crate::faults::{Interruption, WatchFaults};
 use crate::limits::WATCH_TIMEOUT;
 use crate::matcher::Matcher;
+use crate::negotiate;
 use crate::record::Delivery;
 use crate::request::{Query, VersionMatch, parse_version};
 use crate::server::{Shared, WatchSlot};
@@ -66,6 +67,7 @@ pub(super) async fn watch(
         position: asked,
         unread: None,
         bookmarks: query.bookmarks,
+        mute: negotiate::asks_for_a_list(&call.headers),
         next_bookmark: now,
         deadline: now + timeout.min(FOREVER),
         connections: shared.connections.current(),
@@ -134,6 +136,8 @@ struct Watch {
     /// Events that were left in the store by the last read of it, once there was one.
     unread: Option<usize>,
     bookmarks: bool,
+    /// Ends with the first event instead of sending it.
+    mute: bool,
     next_bookmark: Instant,
     deadline: Instant,
     /// Cancelled when connections die, and when watches are ended.
@@ -212,6 +216,9 @@ impl Watch {
                 return Some(self.send(pending).await);
             }
             if let Some(pending) = self.upcoming() {
+                if self.mute {
+                    return None;
+                }
                 if let Some(pending) = self.faults.exchange(pending) {
                     return Some(self.send(pending).await);
                 }

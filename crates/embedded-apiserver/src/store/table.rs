@@ -209,9 +209,7 @@ impl Table {
         let total = match (request.start, request.select) {
             (None, None) if newest => Some(self.count(request.namespace)),
             // The past keeps no counts; the first page of a list there counts for all its pages.
-            (None, None) | (Some(_), None)
-                if more && (request.recount || request.start.is_none()) =>
-            {
+            (start, None) if more && (request.recount || start.is_none()) => {
                 let states = self.range(request).map(|(_, states)| states);
                 Some(states.filter(|states| state_at(states, version).is_some()).count())
             }

@@ -142,3 +142,17 @@ async fn events_have_the_fields_that_are_never_left_out_in_either_group() {
     assert_eq!(list["items"][0]["note"], "m");
     assert!(list["items"][0].get("kind").is_none(), "{list}");
 }
+
+/// Clients that mean `PartialObjectMetadata` find out here, too.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_asks_for_a_list_ends_at_its_first_event() {
+    let server = ApiServer::start();
+    let client = Client::of(&server);
+    let version = server.store().revision();
+    let list = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    let path = format!("{MAPS}?watch=1&resourceVersion={version}");
+    let mut watch = client.watch_as(&path, list).await;
+    watch.is_quiet().await;
+    client.post(MAPS, json!({"metadata": {"name": "a"}})).await.ok();
+    assert_eq!(watch.next().await, None);
+}
