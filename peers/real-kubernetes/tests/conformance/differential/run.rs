@@ -146,6 +146,8 @@ async fn answer(http: &Http, ask: &Ask, step: &Step, variables: &mut Variables) 
         "code": answer.code,
         "type": answer.header("content-type"),
         "retry-after": answer.header("retry-after"),
+        "warnings": answer.all("warning"),
+        "allow": answer.header("allow"),
         "body": body,
     }))
 }

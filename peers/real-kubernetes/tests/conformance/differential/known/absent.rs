@@ -89,4 +89,15 @@ pub(super) const KNOWN: &[Known] = &[
         why: "nothing asks for it",
         places: &[("paths/root", "code")],
     },
+    Known {
+        what: "Warnings: of fields that are unknown or there twice, of owners that are named twice, of endpoints, which are deprecated",
+        why: "they are for people, and nobody looks",
+        places: &[
+            ("bodies/twice", "missing warnings*"),
+            ("bodies/unknown-fields", "missing warnings*"),
+            ("metadata/owner-twice", "missing warnings*"),
+            ("metadata/unknown-fields", "missing warnings*"),
+            ("kinds/endpoints-*", "missing warnings*"),
+        ],
+    },
 ];

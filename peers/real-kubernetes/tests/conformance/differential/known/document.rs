@@ -16,7 +16,7 @@ const BEGINNING: &str = "\
 # Where the embedded server differs from the real one
 
 `peers/real-kubernetes/tests/conformance` sends the same requests to the embedded server and to kube-apiserver 1.36, and compares
-codes, reasons, messages, details and all that is in the answers, watches included. This is all that is different, for
+codes, headers that matter, reasons, messages, details and all that is in the answers, watches included. This is all that is different, for
 the requests that it sends: a difference that is not listed fails the test, and so does a line here that is no longer true.
 
 This file is written by that test: `WRITE_DIFFERENCES=1 cargo test -p real-kubernetes --test conformance document` after a change

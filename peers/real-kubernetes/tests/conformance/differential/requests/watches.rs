@@ -59,6 +59,19 @@ async fn watches_tell_the_same_story() -> Result<()> {
     let table = "application/json;as=Table;g=meta.k8s.io;v=v1";
     script.watch("table", &selected("fieldSelector=metadata.name%3Db"), 2).accept(table);
     script.watch("table-initial", &watch(initial), 2).accept(table);
+    let both = &format!("{metadata},application/json");
+    script.watch("metadata-or-json", &selected("fieldSelector=metadata.name%3Db"), 2).accept(both);
+    let list = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    script.watch("metadata-list", &selected("fieldSelector=metadata.name%3Db"), 2).accept(list);
+    let everywhere = "/api/v1/configmaps?watch=1&resourceVersion=<start>&labelSelector=colour%3Dred&fieldSelector=metadata.namespace%3D<ns>";
+    script.watch("everywhere", everywhere, 3);
+    script.watch("initial-events-paged", &watch(&format!("{initial}&limit=1")), 2);
+    script.watch(
+        "no-initial-events",
+        &watch("sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=<b>"),
+        7,
+    );
+    script.watch("whatever-watch-is", &format!("{MAPS}?watch=yes&resourceVersion=<b>"), 7);
     let stream = "application/json;stream=watch";
     script.watch("as-a-stream", &selected("fieldSelector=metadata.name%3Db"), 2).accept(stream);
     compare(script).await
