@@ -12,6 +12,7 @@ mod metadata;
 mod namespaces;
 mod objects;
 mod paths;
+mod pods;
 mod representations;
 mod selectors;
 mod status;

@@ -87,6 +87,7 @@ pub(super) const KNOWN: &[Known] = &[
             ("representations/kubectl", "body.columnDefinitions*.description"),
             ("custom/table", "body.columnDefinitions*.description"),
             ("events/table-*", "body.columnDefinitions*.description"),
+            ("pods/running", "body.columnDefinitions*.description"),
             ("watch/table*", "events*.columnDefinitions*.description"),
         ],
     },

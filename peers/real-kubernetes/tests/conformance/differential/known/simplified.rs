@@ -92,4 +92,19 @@ pub(super) const KNOWN: &[Known] = &[
         why: "of what an object says beside its metadata little is checked",
         places: &[("events/patch", "code"), ("events/elsewhere", "code")],
     },
+    Known {
+        what: "A pod that is deleted goes at once",
+        why: "there is no kubelet that would end it; with `Builder::pods_run` there is, and it takes its time",
+        places: &[
+            ("pods/delete-slowly", "body.metadata.deletionGracePeriodSeconds"),
+            ("pods/going", "code"),
+            ("pods/delete-faster", "code"),
+            ("pods/delete-at-last", "code"),
+        ],
+    },
+    Known {
+        what: "A spec may be anything",
+        why: "there are no rules for it: a pod may have no containers",
+        places: &[("pods/without-*", "code")],
+    },
 ];
