@@ -49,12 +49,17 @@ fn widget(group: &str, name: &str) -> Value {
 
 async fn a_definition_is_established_and_served(scene: Scene) -> Result<()> {
     let (group, all) = defined(&scene).await?;
-    let definition = scene.get(&format!("{DEFINITIONS}/widgets.{group}")).await?.ok()?;
-    let conditions = definition["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    for wanted in ["NamesAccepted", "Established"] {
-        let met = |condition: &Value| condition["type"] == wanted && condition["status"] == "True";
-        assert!(conditions.iter().any(met), "{wanted} in {definition}");
-    }
+    let ask = Ask::new("GET", format!("{DEFINITIONS}/widgets.{group}"));
+    // Objects may be served a moment before the definition says so.
+    let definition = scene.http.send_until(&ask, |answer| {
+        let conditions = answer.json()["status"]["conditions"].as_array().cloned();
+        ["NamesAccepted", "Established"].iter().all(|wanted| {
+            let met =
+                |condition: &Value| condition["type"] == *wanted && condition["status"] == "True";
+            conditions.iter().flatten().any(met)
+        })
+    });
+    let definition = definition.await?.ok()?;
     let names = &definition["status"]["acceptedNames"];
     assert_eq!((&names["singular"], &names["listKind"]), (&json!("widget"), &json!("WidgetList")));
     assert_eq!(scene.get(&all).await?.ok()?["kind"], "WidgetList");

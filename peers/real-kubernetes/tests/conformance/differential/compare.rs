@@ -138,3 +138,42 @@ fn order(
         found.push(Difference { request: request.to_owned(), place, real, embedded });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn places(real: &Value, embedded: &Value) -> Vec<String> {
+        differences("t/r", real, embedded).into_iter().map(|found| found.place).collect()
+    }
+
+    #[test]
+    fn every_place_that_differs_is_found() {
+        let real = json!({"code": 200, "body": {"a": 1, "b": [1, 2], "c": {"d": null}, "e": "x"}});
+        let embedded =
+            json!({"code": 200, "body": {"a": "1", "b": [1], "c": {}, "f": 0, "e": "x"}});
+        let wanted = ["body.a", "missing body.b[01]", "missing body.c.d", "extra body.f"];
+        assert_eq!(places(&real, &embedded), wanted);
+        assert_eq!(places(&real, &real), [""; 0]);
+    }
+
+    #[test]
+    fn named_items_are_compared_by_name_and_their_order_is() {
+        let item = |name: &str, value: u32| json!({"metadata": {"name": name}, "v": value});
+        let real = json!({"items": [item("a", 1), item("b", 2), item("c", 3)]});
+        let embedded = json!({"items": [item("c", 3), item("a", 0), item("d", 4)]});
+        let wanted = ["items.order", "items[a].v", "missing items[b]", "extra items[d]"];
+        assert_eq!(places(&real, &embedded), wanted);
+    }
+
+    #[test]
+    fn answers_of_other_codes_or_kinds_are_not_compared_any_further() {
+        let real = json!({"code": 200, "body": {"kind": "ConfigMap", "x": 1}});
+        let failed = json!({"code": 404, "body": {"kind": "Status", "message": "no"}});
+        assert_eq!(places(&real, &failed), ["code"]);
+        let status = json!({"code": 200, "body": {"kind": "Status"}});
+        assert_eq!(places(&real, &status), ["body.kind"]);
+    }
+}

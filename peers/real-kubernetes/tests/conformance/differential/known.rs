@@ -56,14 +56,35 @@ fn fits(pattern: &str, text: &str) -> bool {
     }
 }
 
-#[test]
-fn a_star_is_for_any_text() {
-    for (pattern, text) in
-        [("a*c", "abc"), ("a*c", "ac"), ("*", ""), ("a*b*c", "axxbxc"), ("a", "a")]
-    {
-        assert!(fits(pattern, text), "{pattern} {text}");
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::differential::compare::differences;
+
+    #[test]
+    fn what_is_known_is_covered_and_is_stale_where_nothing_differs() {
+        let (real, embedded) = (json!({"code": 200}), json!({"code": 415}));
+        let found = differences("patch/strategic", &real, &embedded);
+        assert!(found.iter().all(covers));
+        assert!(!differences("patch/merge", &real, &embedded).iter().any(covers));
+        let place = ("patch/strategic", "code");
+        let is_stale = |found: &[Difference]| stale("patch", found).iter().any(|it| it.1 == place);
+        assert!(!is_stale(&found));
+        assert!(is_stale(&[]));
+        assert!(stale("none", &[]).is_empty());
     }
-    for (pattern, text) in [("a*c", "abd"), ("a", "ab"), ("a*b*c", "acb"), ("*b", "bc")] {
-        assert!(!fits(pattern, text), "{pattern} {text}");
+
+    #[test]
+    fn a_star_is_for_any_text() {
+        for (pattern, text) in
+            [("a*c", "abc"), ("a*c", "ac"), ("*", ""), ("a*b*c", "axxbxc"), ("a", "a")]
+        {
+            assert!(fits(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("a*c", "abd"), ("a", "ab"), ("a*b*c", "acb"), ("*b", "bc")] {
+            assert!(!fits(pattern, text), "{pattern} {text}");
+        }
     }
 }

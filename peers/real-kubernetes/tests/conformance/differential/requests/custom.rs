@@ -66,7 +66,7 @@ async fn custom_resources_are_served_alike() -> Result<()> {
     script.post("define", DEFINITIONS, definition("custom.example.com"));
     script.post("define-again", DEFINITIONS, definition("custom.example.com"));
     script.once_there("served", ALL).save("start", "/metadata/resourceVersion");
-    script.get("definition", definition_path);
+    script.once_there("definition", definition_path).with("/status/conditions/1");
     script.once_there("group", "/apis/custom.example.com").with("/versions/1");
     script.once_there("version", "/apis/custom.example.com/v1").with("/resources/1");
     script.get("unknown-resource", "/apis/custom.example.com/v1/namespaces/<ns>/gadgets");
