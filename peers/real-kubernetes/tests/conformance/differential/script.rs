@@ -4,6 +4,36 @@ use serde_json::Value;
 
 use crate::http::{Ask, JSON, JSON_PATCH, MERGE_PATCH, User};
 
+/// What there are scripts about: what is known to differ is about one of these.
+pub(crate) const TOPICS: [&str; 26] = [
+    "access",
+    "bodies",
+    "create",
+    "custom",
+    "definitions",
+    "delete",
+    "discovery",
+    "events",
+    "fields",
+    "finalizers",
+    "forgotten",
+    "kinds",
+    "labels",
+    "metadata",
+    "namespaces",
+    "pages",
+    "patch",
+    "paths",
+    "pods",
+    "representations",
+    "status",
+    "status-metadata",
+    "update",
+    "versions",
+    "watch",
+    "watch-end",
+];
+
 /// Requests about one topic, one after the other, in a namespace of their own.
 ///
 /// In paths and bodies `<ns>` is the namespace, and `<name>` what an earlier answer was [saved](Step::save) as.
@@ -39,6 +69,7 @@ pub(crate) enum Read {
 
 impl Script {
     pub(crate) fn new(topic: &'static str) -> Self {
+        assert!(TOPICS.contains(&topic), "{topic} is not in TOPICS");
         Self { topic, steps: Vec::new() }
     }
 

@@ -6,6 +6,7 @@ use std::{env, fs};
 use anyhow::{Context as _, Result};
 
 use super::{ALL, Known};
+use crate::differential::script::TOPICS;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/differences.md");
 
@@ -56,5 +57,9 @@ fn the_document_says_what_is_known() -> Result<()> {
 fn every_difference_is_seen_somewhere() {
     for known in ALL.iter().flat_map(|(_, known)| *known) {
         assert!(!known.places.is_empty(), "{}", known.what);
+        for (request, _) in known.places {
+            let topic = request.split('/').next().unwrap_or_default();
+            assert!(TOPICS.contains(&topic), "nothing is asked about {request}");
+        }
     }
 }
