@@ -1,5 +1,7 @@
 //! How events are shown.
 
+mod fit;
+mod note;
 mod text;
 
 use std::str::FromStr;
@@ -123,6 +125,12 @@ impl Printer {
             Output::JsonPath(path) => found(path, record),
         };
         text.map(Some)
+    }
+
+    /// The terminal is as wide as this from now on; none if there is none.
+    pub(crate) fn resize(&mut self, width: Option<usize>) {
+        self.extras.width = width;
+        self.text.resize(width);
     }
 
     fn changes<'a>(&self, old: &'a Value, new: &'a Value) -> Diff<'a> {

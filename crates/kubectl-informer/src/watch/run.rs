@@ -168,6 +168,7 @@ impl Watch {
     fn batch(&mut self, batch: Vec<(usize, Event<Untyped>)>) -> io::Result<Option<Ended>> {
         let now = Timestamp::now();
         let mut ended = None;
+        self.printer.resize(columns_of_terminal());
         for (place, event) in batch {
             let records = self.take_in(place, event, now);
             self.printer.expect(&records);
@@ -358,6 +359,11 @@ fn stream(informer: &SharedInformer<Untyped>, options: &Options) -> EventStream<
     handler.stream()
 }
 
+/// How wide the terminal is now, if there is one.
+fn columns_of_terminal() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
+}
+
 async fn printer(options: &Options, cluster: &Cluster, chosen: &[Chosen]) -> Printer {
     let mut types = Vec::new();
     for each in chosen {
@@ -370,7 +376,7 @@ async fn printer(options: &Options, cluster: &Cluster, chosen: &[Chosen]) -> Pri
         old: options.old,
         diff: options.diff || options.path.is_some(),
         path: options.path.clone(),
-        width: terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into()),
+        width: columns_of_terminal(),
     };
     Printer::new(options.output.clone(), types, extras)
 }

@@ -34,7 +34,7 @@ fn the_status_line_says_what_is_wrong_and_goes_on() {
     terminal.forget();
     let _again = Cluster::with("screen-away-again", &["--listen", &address]);
     terminal.shows("DELETE");
-    terminal.shows("its last state was missed");
+    terminal.shows("last state missed");
     terminal.shows("● live");
     terminal.shows("reconnect");
 }
@@ -70,13 +70,56 @@ fn there_is_no_status_line_beside_a_pipe() {
     assert!(!terminal.seen.contains('\x1b'), "{:?}", terminal.seen);
 }
 
+/// `kubectl get -w` wraps; here a line is an event, on every terminal.
+#[test]
+fn lines_fit_the_terminal() {
+    let cluster = Cluster::start("screen-narrow");
+    let name = "a-deployment-with-a-rather-long-name-6db665f655-h6pzr";
+    cluster.pod(name, &json!({}));
+    for columns in [60, 80, 100, 120, 160] {
+        let command = cluster.tool(&["watch", "pods", "--color=never", "--count", "1"]);
+        let mut terminal = Terminal::start(command, columns);
+        terminal.shows("Pending");
+        assert_eq!(terminal.wait().code(), Some(0));
+        let lines: Vec<_> = terminal.seen.split("\r\n").collect();
+        for line in &lines {
+            let line = line.rsplit("\x1b[K").next().unwrap();
+            assert!(line.chars().count() <= usize::from(columns), "{columns}: {line:?}");
+        }
+        assert!(lines.iter().any(|line| line.contains("STATUS")), "{columns}: {lines:?}");
+        let whole = lines.iter().any(|line| line.contains(name));
+        assert_eq!(whole, columns >= 100, "{columns}: {lines:?}");
+    }
+    // Who asks for all columns gets them.
+    let command = cluster.tool(&["watch", "pods", "-o", "wide", "--count", "1"]);
+    let mut terminal = Terminal::start(command, 80);
+    terminal.shows("READINESS GATES");
+    terminal.shows(name);
+}
+
 #[test]
 fn on_a_narrow_terminal_what_has_changed_comes_before_the_numbers() {
-    let cluster = Cluster::start("screen-narrow");
+    let cluster = Cluster::start("screen-changed");
     cluster.pod("nginx", &json!({}));
-    let mut terminal = Terminal::start(cluster.tool(&["watch", "pods", "--color=never"]), 100);
-    terminal.shows("ADD     Pod   default/nginx");
+    let mut terminal = Terminal::start(cluster.tool(&["watch", "pods", "--color=never"]), 80);
+    terminal.shows("ADD     default/nginx");
     let change = json!({"metadata": {"labels": {"foo": "bar"}}});
     cluster.patch("/api/v1/namespaces/default/pods/nginx", &change);
     terminal.shows("  .metadata.labels.foo\r\n");
+}
+
+/// What comes after it is as wide as the terminal then is, below titles of its own.
+#[test]
+fn a_terminal_may_change_its_size() {
+    let cluster = Cluster::start("screen-resized");
+    cluster.pod("a", &json!({}));
+    let mut terminal = Terminal::start(cluster.tool(&["watch", "pods", "--color=never"]), 160);
+    terminal.shows("TIME      EVENT   KIND");
+    terminal.shows("● live");
+    terminal.forget();
+    terminal.resize(60);
+    cluster.pod("b", &json!({}));
+    terminal.shows("TIME      EVENT   NAME");
+    terminal.shows("ADD     default/b");
+    assert!(!terminal.seen.contains("RESTARTS"), "{:?}", terminal.seen);
 }

@@ -14,6 +14,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 /// A terminal, and what it was told to show.
 pub(crate) struct Terminal {
     child: Child,
+    ours: OwnedFd,
     told: Receiver<String>,
     /// All of it so far, as it came.
     pub(crate) seen: String,
@@ -25,15 +26,20 @@ impl Terminal {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
-        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&ours, size).unwrap();
+        set_columns(&ours, columns);
         let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
         let theirs = OpenOptions::new().read(true).write(true).open(name).unwrap();
         let their_end = || Stdio::from(theirs.try_clone().unwrap());
         command.env("TERM", "xterm-256color");
         let child =
             command.stdin(their_end()).stdout(their_end()).stderr(their_end()).spawn().unwrap();
-        Self { child, told: pieces(ours), seen: String::new() }
+        let told = pieces(ours.try_clone().unwrap());
+        Self { child, ours, told, seen: String::new() }
+    }
+
+    /// Makes it this wide from now on.
+    pub(crate) fn resize(&self, columns: u16) {
+        set_columns(&self.ours, columns);
     }
 
     /// Waits until it shows something.
@@ -71,6 +77,11 @@ impl Drop for Terminal {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn set_columns(terminal: &OwnedFd, columns: u16) {
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(terminal, size).unwrap();
 }
 
 fn pieces(from: OwnedFd) -> Receiver<String> {

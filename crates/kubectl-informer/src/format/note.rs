@@ -1,0 +1,142 @@
+//! What is said at the end of a line, in the room that is left.
+
+use crate::cells::{keep_end, keep_start, one_line, width};
+use crate::diff::{Change, diff};
+use crate::record::{Happened, Record};
+
+/// How many changes that no column shows are named.
+const NAMED_MAX: usize = 2;
+
+/// A few letters of a note say nothing.
+const LEAST: usize = 4;
+
+/// What is said at the end of a line: the same in fewer and fewer words.
+pub(super) struct Note {
+    forms: Vec<String>,
+    /// How wide it is in the words that say enough.
+    wanted: usize,
+    /// Whether its end says more than its beginning, should it be cut, as that of a path does.
+    cut_start: bool,
+}
+
+impl Note {
+    pub(super) fn text(text: &str) -> Self {
+        Self { forms: vec![text.to_owned()], wanted: width(text), cut_start: false }
+    }
+
+    /// How much room it should get.
+    pub(super) fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    pub(super) fn within(&self, room: usize) -> String {
+        let fitting = self.forms.iter().find(|form| width(form) <= room);
+        match (fitting, self.forms.last()) {
+            (Some(form), _) => form.clone(),
+            (None, Some(form)) if room >= LEAST => {
+                if self.cut_start {
+                    keep_end(form, room)
+                } else {
+                    keep_start(form, room)
+                }
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+/// What an update has changed that is in no column: why the line is there at all.
+pub(super) fn unseen(record: &Record) -> Result<Note, String> {
+    let Some(old) = record.old_value() else { return Ok(Note::text("")) };
+    let (old, new) = (old?, record.value()?);
+    let changes = diff(&old, &new);
+    if let Some(noise) = changes.only_noise() {
+        return Ok(Note::text(&one_line(&noise)));
+    }
+    let paths: Vec<_> =
+        changes.changes().iter().map(|change| one_line(&Change::path(change))).collect();
+    let form = |named: usize| {
+        let mut text = paths[..named.min(paths.len())].join(", ");
+        if paths.len() > named {
+            text.push_str(&format!(", and {} more", paths.len() - named));
+        }
+        text
+    };
+    let first = paths.first().map(String::as_str).unwrap_or_default();
+    let mut forms = vec![form(NAMED_MAX), form(1)];
+    forms.extend(shortened(first));
+    Ok(Note { forms, wanted: width(first), cut_start: true })
+}
+
+/// A path, and then less and less of its beginning: `…labels.tier`, `…tier`.
+fn shortened(path: &str) -> Vec<String> {
+    let mut forms = vec![path.to_owned()];
+    let (mut quoted, mut brackets) = (false, 0_usize);
+    for (at, letter) in path.char_indices() {
+        match letter {
+            '\'' => quoted = !quoted,
+            '.' if !quoted && brackets == 0 && at > 0 => {
+                forms.push(format!("…{}", &path[at + 1..]));
+            }
+            '[' if !quoted => {
+                forms.extend((brackets == 0).then(|| format!("…{}", &path[at..])));
+                brackets += 1;
+            }
+            ']' if !quoted => brackets = brackets.saturating_sub(1),
+            _ => {}
+        }
+    }
+    forms
+}
+
+/// The versions in full, and then in fewer and fewer columns.
+pub(super) fn versions(record: &Record) -> Vec<String> {
+    let new = one_line(record.version());
+    match record.old_version() {
+        Some(old) if record.happened == Happened::Update => {
+            vec![format!("{} → {new}", one_line(old)), format!("→ {new}")]
+        }
+        _ => vec![new],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lose_their_beginning_name_by_name() {
+        assert_eq!(
+            shortened(".status.conditions[Ready].status"),
+            [
+                ".status.conditions[Ready].status",
+                "…conditions[Ready].status",
+                "…[Ready].status",
+                "…status"
+            ]
+        );
+        assert_eq!(
+            shortened(".metadata.annotations['a.b/c'].x"),
+            [".metadata.annotations['a.b/c'].x", "…annotations['a.b/c'].x", "…['a.b/c'].x", "…x"]
+        );
+        assert_eq!(shortened(""), [""]);
+    }
+
+    #[test]
+    fn a_note_takes_the_room_that_there_is() {
+        let forms = [".metadata.labels.tier, and 2 more", ".metadata.labels.tier"];
+        let note = Note { forms: forms.map(str::to_owned).to_vec(), wanted: 21, cut_start: true };
+        for (room, expected) in [
+            (40, ".metadata.labels.tier, and 2 more"),
+            (32, ".metadata.labels.tier"),
+            (12, "…labels.tier"),
+            (4, "…ier"),
+            (3, ""),
+            (0, ""),
+        ] {
+            assert_eq!(note.within(room), expected, "{room}");
+        }
+        assert_eq!(Note::text("last state missed").within(10), "last stat…");
+        assert_eq!(Note::text("").within(10), "");
+    }
+}
