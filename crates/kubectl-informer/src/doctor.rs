@@ -117,8 +117,9 @@ pub(crate) async fn doctor(options: Options) -> Result<Outcome, String> {
         report = examine(&options, &cluster, &mut screen) => report?,
     };
     screen.end();
+    let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into());
     let text = match options.output {
-        Format::Text => report.text()?,
+        Format::Text => report.text(width)?,
         Format::Json => report.json()?,
     };
     let mut out = io::stdout().lock();

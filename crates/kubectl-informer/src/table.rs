@@ -70,7 +70,25 @@ impl Table {
         self.rows.push(row);
     }
 
-    pub(crate) fn write(&self, out: &mut impl Write, headers: bool) -> io::Result<()> {
+    /// Leaves out columns until rows are no wider than this, as far as these titles go.
+    pub(crate) fn fit(mut self, columns: Option<usize>, without: &[&str]) -> Self {
+        for title in without {
+            let needed: usize = self.widths(true).iter().sum();
+            if columns.is_none_or(|columns| needed <= columns + GAP) {
+                break;
+            }
+            if let Some(place) = self.titles.iter().position(|each| each == title) {
+                self.titles.remove(place);
+                self.rows.iter_mut().filter(|row| place < row.len()).for_each(|row| {
+                    row.remove(place);
+                });
+            }
+        }
+        self
+    }
+
+    /// How wide each column is, with the gap behind it.
+    fn widths(&self, headers: bool) -> Vec<usize> {
         let titles = headers.then_some(&self.titles);
         let mut widths = vec![WIDTH_MIN; self.titles.len()];
         for row in titles.into_iter().chain(&self.rows) {
@@ -78,6 +96,16 @@ impl Table {
                 *room = (*room).max(width(cell) + GAP);
             }
         }
+        widths
+    }
+
+    pub(crate) fn has(&self, title: &str) -> bool {
+        self.titles.iter().any(|each| each == title)
+    }
+
+    pub(crate) fn write(&self, out: &mut impl Write, headers: bool) -> io::Result<()> {
+        let titles = headers.then_some(&self.titles);
+        let widths = self.widths(headers);
         for row in titles.into_iter().chain(&self.rows) {
             let mut line = String::new();
             for (place, (room, cell)) in widths.iter().zip(row).enumerate() {
@@ -102,6 +130,22 @@ mod tests {
         let mut out = Vec::new();
         table.write(&mut out, headers).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_are_left_out_until_the_rest_fits() {
+        let table = || {
+            let mut table = Table::plain(&["NAME", "MUCH", "MORE", "LAST"]);
+            table.push(&["a".into(), "b".into(), "c".into(), "last".into()]);
+            table
+        };
+        let titles = |columns, without: &[&str]| table().fit(columns, without).titles.join(" ");
+        assert_eq!(titles(None, &["MUCH"]), "NAME MUCH MORE LAST");
+        assert_eq!(titles(Some(25), &["MUCH"]), "NAME MUCH MORE LAST");
+        assert_eq!(titles(Some(24), &["MUCH", "MORE"]), "NAME MORE LAST");
+        assert_eq!(titles(Some(0), &["MUCH", "MORE", "NONE"]), "NAME LAST");
+        let fitted = text(&table().fit(Some(11), &["MUCH", "MORE"]), true);
+        assert_eq!(fitted, "NAME   LAST\na      last\n");
     }
 
     #[test]

@@ -24,13 +24,18 @@ pub(super) struct Report<'a> {
 const STREAMING_SINCE: &str =
     "the feature gate WatchList is on by default in Kubernetes 1.32, and from 1.34 on";
 
+/// What is left out where there is no room for all columns: that lists stream is said above, and what
+/// one object takes is a detail.
+const DETAILS: [&str; 3] = ["STREAM", "JSON", "CACHED"];
+
 const EXPLANATION: &str = "\
-JSON and CACHED are of one object, CACHE is what an informer of all of them takes, METADATA if it
-keeps only their metadata; all by a sample of up to 500.
-";
+CACHE is what an informer of all of them takes, METADATA if it keeps only their
+metadata; by a sample of up to 500 objects.";
+const EXPLANATION_EACH: &str = " JSON and CACHED are of one object.";
 
 impl Report<'_> {
-    pub(super) fn text(&self) -> Result<String, String> {
+    /// Without a width nothing is left out.
+    pub(super) fn text(&self, width: Option<usize>) -> Result<String, String> {
         let mut text = String::new();
         for (title, words) in [
             ("server", format!("{} at {}", self.server.version, self.cluster.place)),
@@ -44,9 +49,12 @@ impl Report<'_> {
         }
         text.push('\n');
         let mut out = Vec::new();
-        self.table().write(&mut out, true).map_err(|error| error.to_string())?;
+        let table = self.table().fit(width, &DETAILS);
+        table.write(&mut out, true).map_err(|error| error.to_string())?;
         text.push_str(&String::from_utf8_lossy(&out));
         text.push_str(EXPLANATION);
+        text.push_str(if table.has("CACHED") { EXPLANATION_EACH } else { "" });
+        text.push('\n');
         for problem in self.problems() {
             text.push_str(&format!("\n{problem}\n"));
         }

@@ -24,11 +24,16 @@ impl Live {
 
     /// Leaves this on the terminal, however high it is.
     pub(super) fn end(&mut self, text: &str) -> io::Result<()> {
-        let width = terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| width.0);
-        let shown = fitting(text, usize::from(width), usize::MAX);
+        let shown = fitting(text, Self::columns() + 1, usize::MAX);
         let before = self.erasure();
         self.lines = 0;
         Self::write(&format!("{before}{shown}"))
+    }
+
+    /// How long a line may be.
+    pub(super) fn columns() -> usize {
+        let width = terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| width.0);
+        usize::from(width).saturating_sub(1)
     }
 
     fn erasure(&self) -> String {

@@ -184,6 +184,7 @@ impl Top {
             types: types.map(|it| (it.of.clone(), it.informer.lister().len())).collect(),
             time: self.since.elapsed(),
             limit: self.options.limit,
+            width: self.live.as_ref().map(|_| Live::columns()),
         }
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct View<'a> {
     pub(super) types: Vec<(Arc<Type>, usize)>,
     pub(super) time: Duration,
     pub(super) limit: usize,
+    /// How wide the terminal is, if there is one.
+    pub(super) width: Option<usize>,
 }
 
 impl View<'_> {
@@ -43,11 +45,11 @@ impl View<'_> {
             )
         };
         text.push('\n');
-        push(&mut text, &self.types())?;
+        push(&mut text, &self.types().fit(self.width, &["OBJECTS", "BYTES/S"]))?;
         let busiest = counts.busiest(self.limit);
         if !busiest.is_empty() {
             text.push('\n');
-            push(&mut text, &self.objects(&busiest))?;
+            push(&mut text, &self.objects(&busiest).fit(self.width, &["PER SECOND"]))?;
         }
         Ok(text)
     }
