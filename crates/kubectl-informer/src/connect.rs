@@ -1,9 +1,13 @@
 //! From a kubeconfig, a pod's service account, or nothing at all to a client.
 
+mod credentials;
+mod proxy;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use http::Uri;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
 use tokio::task::JoinHandle;
@@ -136,8 +140,8 @@ impl Cluster {
     /// What the user should know about where this runs.
     pub(crate) fn notice(&self) -> Option<String> {
         self.demo.as_ref().filter(|demo| !demo.asked).map(|_| {
-            "no kubeconfig here ($KUBECONFIG, ~/.kube/config), and this is no pod: showing a small \
-             living cluster\non an embedded API server instead. `serve --demo` runs one for kubectl."
+            "no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod: showing a small\n\
+             living cluster on an embedded API server. `serve --demo` is one for kubectl."
                 .to_owned()
         })
     }
@@ -182,8 +186,18 @@ impl Cluster {
         sources.must_have("context", options.context.as_ref(), &contexts)?;
         sources.must_have("cluster", options.cluster.as_ref(), &clusters)?;
         sources.must_have("user", options.user.as_ref(), &users)?;
+        let proxies: Vec<Uri> = kubeconfig
+            .clusters
+            .iter()
+            .filter_map(|each| each.cluster.as_ref()?.proxy_url.as_ref()?.parse().ok())
+            .collect();
         let config = Config::from_custom_kubeconfig(kubeconfig, &chosen).await;
-        let config = config.map_err(|error| sources.unusable(&error, &contexts))?;
+        let mut config = config.map_err(|error| sources.unusable(&error, &contexts))?;
+        // One that the kubeconfig names is meant; one of the environment may be for others.
+        config.proxy_url = config
+            .proxy_url
+            .take()
+            .filter(|proxy| proxies.contains(proxy) || needs_proxy(&config.cluster_url));
         let origin = match context {
             Some(context) if !context.is_empty() => format!("context {context} of {sources}"),
             _ => sources.to_string(),
@@ -209,8 +223,9 @@ impl Cluster {
         let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = config.default_namespace.clone();
         let place = Place { address, origin };
+        let exec = config.auth_info.exec.clone();
         let client = Client::try_from(config)
-            .map_err(|error| format!("no client for {place} can be made: {error}"))?;
+            .map_err(|error| credentials::unmade(&error, &place, exec.as_ref()))?;
         Ok(Self { client, namespace, place, demo: None })
     }
 }
@@ -285,6 +300,16 @@ impl fmt::Display for Sources {
 
 fn unreadable(file: &Path, error: &dyn fmt::Display) -> String {
     format!("the kubeconfig {} cannot be read: {error}", file.display())
+}
+
+/// Whether the proxy of the environment is for this server. Without TLS it is not: another variable
+/// would name it.
+fn needs_proxy(server: &Uri) -> bool {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let rules = set("NO_PROXY").or_else(|| set("no_proxy")).unwrap_or_default();
+    let port = server.port_u16().unwrap_or(443);
+    server.scheme_str() == Some("https")
+        && !proxy::is_bypassed(server.host().unwrap_or_default(), port, &rules)
 }
 
 fn in_cluster() -> bool {
