@@ -2,8 +2,12 @@
 
 use kube_informer::{Error, State};
 
+use crate::cells::one_line;
 use crate::connect::Place;
 use crate::discovery::Type;
+
+/// What rustls calls a certificate that it does not accept.
+const UNTRUSTED: &str = "invalid peer certificate";
 
 /// Which request was answered with an error.
 pub(crate) struct Asked<'a> {
@@ -18,7 +22,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn problem(error: &Error, asked: &Asked<'_>) -> String {
     let (what, place) = (asked.of.name(), asked.place);
     if error.is_forbidden() {
-        return format!("may not {} {what}{}", verb(error, asked), within(asked));
+        return format!("you may not {} {what}{}", verb(error, asked), within(asked));
     }
     if error.is_unauthorized() {
         return format!("{} does not know these credentials (401)", place.address);
@@ -40,8 +44,16 @@ pub(crate) fn problem(error: &Error, asked: &Asked<'_>) -> String {
     }
     let text = error.to_string();
     let address = &place.address;
+    if let Some(status) = error.status().filter(|status| matches!(status.code, 400 | 422)) {
+        let said = one_line(&status.message);
+        return format!(
+            "{address} refuses to {} {what} ({}): {said}",
+            verb(error, asked),
+            status.code
+        );
+    }
     for (part, plain) in [
-        ("invalid peer certificate", format!("the certificate of {address} is not trusted here")),
+        (UNTRUSTED, format!("the certificate of {address} is not trusted here")),
         ("the connection broke", format!("the connection to {address} broke")),
         ("the connection timed out", format!("the connection to {address} timed out")),
         ("no answer within", format!("no answer from {address}")),
@@ -113,12 +125,23 @@ pub(crate) fn unreachable(error: &kube_client::Error, place: &Place) -> String {
             "{} lets nobody in as whom {} says: {}\nlog in again, or look at its user",
             place.address, place.origin, status.message
         ),
+        error if error_text(error).contains(UNTRUSTED) => format!(
+            "the certificate of {} is not trusted here: {}\nlook at the cluster's \
+             certificate-authority-data in {}",
+            place.address,
+            error_text(error).replace(UNTRUSTED, "").trim_start_matches(": "),
+            place.origin
+        ),
         error => {
             // The cause is at the end of the chain; what is before it says only that it failed.
-            let cause = sources(error).last().map(ToString::to_string).unwrap_or_default();
-            format!("{place} cannot be asked: {cause}")
+            format!("{place} cannot be asked: {}", error_text(error))
         }
     }
+}
+
+/// What is at the end of the chain.
+fn error_text(error: &kube_client::Error) -> String {
+    sources(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
 fn sources<'a>(

@@ -1,7 +1,7 @@
 //! `serve`: the embedded API server as a process of its own.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -106,13 +106,37 @@ pub(crate) async fn serve(options: &Options) -> Result<(), String> {
         format!("{error}\nsay where to write it with --kubeconfig FILE; its directory must exist")
     })?;
     announce(&listening, &options.kubeconfig)?;
+    tell(&format!("{}; Ctrl-C ends it", how_to_use(&options.kubeconfig)));
     tokio::select! {
         biased;
         () = stop.requested() => {}
         () = demo::live(server, None), if options.demo => {}
     }
     listening.shutdown().await;
+    // In the place of the ^C that terminals show.
+    tell("\r\x1b[Kended: its objects are gone");
     Ok(())
+}
+
+/// Says something to whoever sits there; programs read the line on standard output.
+fn tell(text: &str) {
+    let mut err = io::stderr();
+    if err.is_terminal() {
+        // With nobody left to read it, there is nobody to tell.
+        let _ = writeln!(err, "{text}");
+    }
+}
+
+/// What to type where kubectl is.
+fn how_to_use(kubeconfig: &Path) -> String {
+    let path = std::path::absolute(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
+    let path = path.display().to_string();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./".contains(letter);
+    if path.chars().all(plain) {
+        format!("export KUBECONFIG={path}")
+    } else {
+        format!("export KUBECONFIG='{}'", path.replace('\'', "'\\''"))
+    }
 }
 
 fn start(options: &Options, identity: Option<&Identity>) -> Result<ApiServer, String> {
@@ -247,5 +271,16 @@ fn announce(listening: &Listening, kubeconfig: &Path) -> Result<(), String> {
         // Nobody reads; the kubeconfig says it as well.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|error| format!("cannot write to standard output: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_pasted_is_quoted() {
+        assert_eq!(how_to_use(Path::new("/a/b-c.d")), "export KUBECONFIG=/a/b-c.d");
+        assert_eq!(how_to_use(Path::new("/a b/it's")), "export KUBECONFIG='/a b/it'\\''s'");
     }
 }

@@ -37,7 +37,7 @@ fn a_403_says_what_to_grant() {
     let cluster = Cluster::with("forbidden", &["--fault", "watch pods status=403 always"]);
     let run = cluster.run(&["pods"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
-    assert!(run.stderr.contains("may not watch pods in namespace default"), "{run:?}");
+    assert!(run.stderr.contains("you may not watch pods in namespace default"), "{run:?}");
     assert!(run.stderr.contains("grant the verbs list and watch on pods"), "{run:?}");
     let role = "kubectl create role informer -n default --verb=get,list,watch --resource=pods";
     assert!(run.stderr.contains(role), "{run:?}");
@@ -51,7 +51,7 @@ fn a_403_later_is_told_and_waited_for() {
     watch.says("no pods");
     cluster.fault("watch pods status=403 always");
     cluster.fault("drop-watches");
-    watch.says("pods: may not watch pods in namespace default; ");
+    watch.says("pods: you may not watch pods in namespace default; ");
     // It is tried again about once a minute: too long to wait for it here.
     watch.signal("INT");
     assert_eq!(watch.wait().code(), Some(0));
