@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 
 use crate::filter::Filter;
 use crate::request::{Target, Verb};
-use crate::status::Status;
+use crate::status::{GroupResource, Status};
 
 /// Tokens and denials. Everything that is not denied is allowed.
 ///
@@ -91,6 +91,12 @@ pub(crate) struct User(pub(crate) Arc<str>);
 /// Who clients in process, and the first token, are.
 pub(crate) const ADMIN: &str = "kubernetes-admin";
 
+/// Who shows no token, where none is asked for.
+const ANONYMOUS: &str = "system:anonymous";
+
+/// Who the administrator wants to be: `kubectl --as`. Groups mean nothing here, and are not looked at.
+const IMPERSONATE_USER: &str = "impersonate-user";
+
 impl Access {
     pub(crate) fn new(required: bool) -> Self {
         Self { tokens: RwLock::default(), denials: RwLock::default(), required }
@@ -129,11 +135,23 @@ impl Access {
     pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<User, Status> {
         let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = header.and_then(|value| value.strip_prefix("Bearer ")).map(str::trim);
-        match token.and_then(|token| self.tokens.read().get(token).cloned()) {
-            Some(user) => Ok(User(user)),
-            None if self.required => Err(Status::unauthorized()),
-            None => Ok(User(Arc::from("system:anonymous"))),
+        let user = match token.and_then(|token| self.tokens.read().get(token).cloned()) {
+            Some(user) => user,
+            None if self.required => return Err(Status::unauthorized()),
+            None => Arc::from(ANONYMOUS),
+        };
+        let act_as = headers.get(IMPERSONATE_USER).and_then(|value| value.to_str().ok());
+        let Some(act_as) = act_as.filter(|name| !name.is_empty()) else { return Ok(User(user)) };
+        // Who is let in without a token is the administrator, for want of another.
+        if &*user != ADMIN && (self.required || &*user != ANONYMOUS) {
+            let why = format!(
+                "User {user:?} cannot impersonate resource \"users\" in API group \"\" at the \
+                 cluster scope"
+            );
+            let users = GroupResource { group: "", resource: "users" };
+            return Err(Status::forbidden(users, act_as, why));
         }
+        Ok(User(Arc::from(act_as)))
     }
 
     /// Whether the user may do it.
@@ -142,19 +160,23 @@ impl Access {
         if !denials.iter().any(|(_, denial)| denial.0.fits(&user.0, Some(target))) {
             return Ok(());
         }
-        let resource = target.resource_path();
-        let is_namespace =
-            target.resource.group.is_empty() && target.resource.plural == "namespaces";
-        // A namespace is in itself, to those who may not.
-        let own = target.name.as_ref().filter(|_| is_namespace);
-        let scope = match target.namespace.as_ref().or(own) {
-            Some(namespace) => format!("in the namespace {namespace:?}"),
-            None => "at the cluster scope".to_owned(),
-        };
-        let why = format!(
-            "User {:?} cannot {} resource {resource:?} in API group {:?} {scope}",
-            &*user.0, target.verb, target.resource.group
-        );
-        Err(Status::forbidden(target.resource.group_resource(), target.name(), why))
+        Err(forbidden(user, target))
     }
+}
+
+/// What Kubernetes says to who may not do something.
+pub(crate) fn forbidden(user: &User, target: &Target) -> Status {
+    let resource = target.resource_path();
+    let is_namespace = target.resource.group.is_empty() && target.resource.plural == "namespaces";
+    // A namespace is in itself, to those who may not.
+    let own = target.name.as_ref().filter(|_| is_namespace);
+    let scope = match target.namespace.as_ref().or(own) {
+        Some(namespace) => format!("in the namespace {namespace:?}"),
+        None => "at the cluster scope".to_owned(),
+    };
+    let why = format!(
+        "User {:?} cannot {} resource {resource:?} in API group {:?} {scope}",
+        &*user.0, target.verb, target.resource.group
+    );
+    Status::forbidden(target.resource.group_resource(), target.name(), why)
 }

@@ -69,7 +69,7 @@
 //! | **Simplified** | |
 //! | validation | metadata and the data of config maps and secrets are checked, `spec` is not: neither the built-in schemas nor those of custom resources, no pruning, no CEL, `fieldValidation` is ignored |
 //! | defaults | only those that kubectl and controllers look at |
-//! | access | who may do what is a table of denials; RBAC objects are stored, not obeyed |
+//! | access | who may do what is a table of denials; RBAC objects are stored, not obeyed; only the administrator may act as others (`kubectl --as`), and groups mean nothing |
 //! | pods | with [`Builder::pods_run`] they are scheduled and run as on a node that does nothing; without it they stay Pending and go at once |
 //! | namespaces | one with objects in it stays Terminating until they are gone, but nothing deletes them |
 //! | custom resource versions | are converted by renaming (`strategy: None`) |

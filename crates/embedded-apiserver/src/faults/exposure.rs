@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::fault::Fault;
 use super::rule::FaultId;
 use super::{Chance, FiredFault, body, objects};
-use crate::access::User;
+use crate::access::{self, User};
 use crate::body::Body;
 use crate::connection::Connection;
 use crate::request::{Target, Verb, VersionMatch, parse_version};
@@ -122,6 +122,9 @@ impl Exposure {
                 continue;
             }
             match &*waiting.fault {
+                Fault::Status { code: StatusCode::FORBIDDEN, retry_after: None } => {
+                    return Ok(Some(failure(&request.forbidden())));
+                }
                 Fault::Status { code, retry_after } => {
                     return Ok(Some(status_answer(*code, retry_after.as_ref())));
                 }
@@ -188,6 +191,14 @@ impl Exposure {
 }
 
 impl Exposed {
+    /// As if the user were not allowed to: clients read from it what to grant to whom.
+    fn forbidden(&self) -> Status {
+        match (&self.user, &self.target) {
+            (Some(user), Some(target)) => access::forbidden(user, target),
+            _ => Status::of_code(StatusCode::FORBIDDEN),
+        }
+    }
+
     pub(super) fn user(&self) -> Option<&User> {
         self.user.as_ref()
     }

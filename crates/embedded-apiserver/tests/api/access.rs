@@ -33,6 +33,46 @@ async fn tokens_come_and_go_while_the_server_runs() {
     assert_eq!(client.request("GET", MAPS, &bearer, "").await.code, 401);
 }
 
+/// `kubectl --as jane`.
+#[tokio::test(start_paused = true)]
+async fn the_administrator_may_act_as_others_and_nobody_else_may() {
+    let server = ApiServer::builder().token("admin").build();
+    server.access().add_token("t", "tom");
+    server.access().deny(Denial::verbs([Verb::List]).user("jane"));
+    let client = Client::through(server.service());
+    let ask = async |token, name| {
+        let headers = [("authorization", token), ("impersonate-user", name)];
+        client.request("GET", MAPS, &headers, "").await
+    };
+    let answer = ask("Bearer admin", "jane").await;
+    assert_eq!(answer.code, 403);
+    assert!(answer.json()["message"].as_str().unwrap().contains("User \"jane\" cannot list"));
+    assert_eq!(server.requests().last().unwrap().user, "jane");
+    assert_eq!(ask("Bearer admin", "jim").await.code, 200);
+    assert_eq!(ask("Bearer admin", "").await.code, 200);
+    assert_eq!(server.requests().last().unwrap().user, "kubernetes-admin");
+
+    let message = "users \"jane\" is forbidden: User \"tom\" cannot impersonate resource \"users\" in \
+                   API group \"\" at the cluster scope";
+    let answer = ask("Bearer t", "jane").await;
+    let details = json!({"name": "jane", "kind": "users"});
+    assert_eq!((answer.code, answer.json()), (403, failure(403, "Forbidden", message, details)));
+    assert_eq!(ask("Bearer wrong", "jane").await.code, 401);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_that_forbids_says_who_what_and_where() {
+    let server = ApiServer::start();
+    server.faults().inject_text("list configmaps user=jane status=403 times=2").unwrap();
+    let jane = Client::through(server.service_as("jane"));
+    let message = "configmaps is forbidden: User \"jane\" cannot list resource \"configmaps\" in API \
+                   group \"\" in the namespace \"default\"";
+    let expected = failure(403, "Forbidden", message, json!({"kind": "configmaps"}));
+    let answer = jane.get(MAPS).await;
+    assert_eq!((answer.code, answer.json()), (403, expected));
+    Client::of(&server).get(MAPS).await.ok();
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_denied_is_403_and_says_who_what_and_where() {
     let server = ApiServer::start();
