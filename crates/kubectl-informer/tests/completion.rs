@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use embedded_apiserver::Denial;
 
-use tool::{Cluster, ran, with_nobody_to_read};
+use tool::{Cluster, ran, tells_of_a_full_disk, with_nobody_to_read};
 
 const SHOP: &str = "
 apiVersion: v1
@@ -286,5 +286,13 @@ fn nobody_to_read_it_is_no_error() {
     for words in [&["completion", "bash"][..], &["man"], &["__complete", ""]] {
         let ran = with_nobody_to_read(&mut cluster.command(words));
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words:?}");
+    }
+}
+
+#[test]
+fn what_could_not_be_written_is_told() {
+    let cluster = Cluster::new("completion-full", SHOP);
+    for words in [&["completion", "bash"][..], &["man"]] {
+        tells_of_a_full_disk(&mut cluster.command(words));
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use embedded_apiserver::{ApiServer, Denial, Fault, Verb};
 use serde_json::{Value, json};
 
-use tool::{Cluster, with_nobody_to_read};
+use tool::{Cluster, tells_of_a_full_disk, with_nobody_to_read};
 
 const MAP: &str = "
 apiVersion: v1
@@ -165,4 +165,10 @@ fn nobody_to_read_it_is_no_error() {
     let cluster = Cluster::new("doctor-pipe", MAP);
     let ran = with_nobody_to_read(&mut cluster.command(&["doctor", "pods", "--for", "10ms"]));
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn what_could_not_be_written_is_told() {
+    let cluster = Cluster::new("doctor-full", MAP);
+    tells_of_a_full_disk(&mut cluster.command(&["doctor", "pods", "--for", "10ms"]));
 }

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use support::Serving;
 use terminal::Terminal;
-use tool::{Cluster, ran, with_nobody_to_read};
+use tool::{Cluster, ran, tells_of_a_full_disk, with_nobody_to_read};
 
 const SHOP: &str = r#"
 apiVersion: v1
@@ -272,6 +272,14 @@ fn nobody_to_read_it_is_no_error() {
     for output in ["text", "json", "yaml", "name"] {
         let ran = with_nobody_to_read(&mut cluster.command(&["get", "pods", "-A", "-o", output]));
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{output}");
+    }
+}
+
+#[test]
+fn what_could_not_be_written_is_told() {
+    let cluster = Cluster::new("get-full", SHOP);
+    for output in ["text", "json", "yaml", "name"] {
+        tells_of_a_full_disk(&mut cluster.command(&["get", "pods", "-A", "-o", output]));
     }
 }
 

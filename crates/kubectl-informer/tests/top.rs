@@ -16,7 +16,7 @@ use embedded_apiserver::{Denial, Verb};
 use serde_json::{Value, json};
 
 use terminal::Terminal;
-use tool::{Cluster, Ran, ran};
+use tool::{Cluster, Ran, ran, tells_of_a_full_disk};
 
 const MAPS: &str = "
 apiVersion: v1
@@ -137,4 +137,10 @@ fn nobody_to_read_it_is_no_error() {
     let cluster = Cluster::new("top-pipe", MAPS);
     let ran = tool::with_nobody_to_read(&mut cluster.command(&["top", "cm", "--for", "10ms"]));
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn what_could_not_be_written_is_told() {
+    let cluster = Cluster::new("top-full", MAPS);
+    tells_of_a_full_disk(&mut cluster.command(&["top", "cm", "--for", "10ms"]));
 }

@@ -81,3 +81,17 @@ pub(crate) fn with_nobody_to_read(command: &mut Command) -> Ran {
     drop(reader);
     ran(command.stdout(writer).spawn().unwrap().wait_with_output().unwrap())
 }
+
+/// What it says when there is no room for what it prints. None where no file is full.
+pub(crate) fn with_a_full_disk(command: &mut Command) -> Option<Ran> {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").ok()?;
+    Some(ran(command.stdout(full).spawn().unwrap().wait_with_output().unwrap()))
+}
+
+/// Fails if what was not written is not told.
+pub(crate) fn tells_of_a_full_disk(command: &mut Command) {
+    if let Some(ran) = with_a_full_disk(command) {
+        assert_eq!(ran.code, Some(2), "{command:?}: {}", ran.err);
+        assert!(ran.err.starts_with("error: cannot write to standard output: "), "{}", ran.err);
+    }
+}

@@ -1,5 +1,6 @@
 //! How it ends.
 
+use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -121,6 +122,21 @@ fn a_closed_pipe_is_no_error() {
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn what_could_not_be_written_is_told() {
+    let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else {
+        println!("not run, because there is no /dev/full here");
+        return;
+    };
+    let cluster = Cluster::start("full");
+    cluster.pod("a", &json!({}));
+    let mut child = cluster.tool(&["watch", "pods"]).stdout(full).spawn().unwrap();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    assert!(said.starts_with("error: cannot write to standard output: "), "{said}");
 }
 
 #[test]

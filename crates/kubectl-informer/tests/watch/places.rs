@@ -1,10 +1,13 @@
 //! Which cluster.
 
 use std::fs;
+use std::path::Path;
+
+use serde_json::json;
 
 use crate::errors::kubeconfig;
-use crate::process::{Running, ended, tool};
-use crate::support::directory;
+use crate::process::{Cluster, Running, TOKEN, ended, tool};
+use crate::support::{Serving, directory};
 
 #[test]
 fn without_a_kubeconfig_it_shows_an_embedded_cluster() {
@@ -66,6 +69,115 @@ fn a_kubeconfig_at_its_place_is_used_and_may_fail() {
     let run = ended(tool(&home, &["watch", "pods"], None));
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains(".kube/config"), "{run:?}");
+}
+
+/// As kubectl has it: one file, several files that are one, and any context of them.
+#[test]
+fn kubeconfigs_and_contexts_are_chosen() {
+    let cluster = Cluster::start("places");
+    cluster.pod("nginx", &json!({}));
+    let home = directory("watch-places-home");
+    let elsewhere = home.join("elsewhere");
+    fs::write(&elsewhere, kubeconfig("http://127.0.0.1:1")).unwrap();
+    let here = cluster.0.kubeconfig();
+    let both = std::env::join_paths([&elsewhere, &here, &home.join("missing")]).unwrap();
+    let flag = here.to_str().unwrap();
+    let context = ["--context", "embedded-apiserver"];
+    for (kubeconfig, arguments) in [
+        (Some(here.as_path()), &[][..]),
+        (None, &["--kubeconfig", flag]),
+        (Some(elsewhere.as_path()), &["--kubeconfig", flag]),
+        (Some(Path::new(&both)), &context),
+        (
+            Some(Path::new(&both)),
+            &["--cluster", "embedded-apiserver", "--user", "embedded-apiserver"],
+        ),
+    ] {
+        let all = [&["watch", "pods", "-o", "name", "--count", "1"], arguments].concat();
+        let run = ended(tool(&home, &all, kubeconfig));
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "pod/nginx\n"), "{all:?} {run:?}");
+    }
+    // The current context is that of the first file.
+    let run = ended(tool(&home, &["watch", "pods"], Some(Path::new(&both))));
+    assert!(run.stderr.contains("nobody listens at http://127.0.0.1:1"), "{run:?}");
+}
+
+#[test]
+fn one_may_act_as_somebody_else() {
+    let rule = "any pods user=jane status=403 always";
+    let cluster = Cluster::with("as", &["--fault", rule]);
+    cluster.pod("nginx", &json!({}));
+    let run = cluster.run(&["pods", "-o", "name", "--count", "1"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "pod/nginx\n"), "{run:?}");
+    let run =
+        cluster.run(&["pods", "--as", "jim", "--as-group", "g", "-o", "name", "--count", "1"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "pod/nginx\n"), "{run:?}");
+    let run = cluster.run(&["pods", "--as", "jane"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("User \"jane\" cannot watch resource \"pods\""), "{run:?}");
+    assert!(run.stderr.contains("--role=informer --user='jane'"), "{run:?}");
+}
+
+/// `aws eks get-token` and its like.
+#[test]
+fn programs_give_credentials_or_are_named() {
+    let cluster = Cluster::start("exec");
+    cluster.pod("nginx", &json!({}));
+    let home = directory("watch-exec");
+    let file = home.join("config");
+    let token = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+        "status": {"token": TOKEN},
+    });
+    let run = |script: &str| {
+        let exec = json!({
+            "apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", script],
+            "interactiveMode": "Never", "installHint": "buy one",
+        });
+        let exec = if script.is_empty() {
+            exec.to_string().replace("sh", "no-such")
+        } else {
+            exec.to_string()
+        };
+        let user = format!("user: {{exec: {exec}}}");
+        let text = kubeconfig(&format!("http://{}", cluster.address())).replace("user: {}", &user);
+        fs::write(&file, text).unwrap();
+        ended(tool(&home, &["watch", "pods", "-o", "name", "--count", "1"], Some(&file)))
+    };
+    let well = run(&format!("echo '{token}'"));
+    assert_eq!((well.code, well.stdout.as_str()), (Some(0), "pod/nginx\n"), "{well:?}");
+    for (script, expected) in [
+        ("", "\"no-such\" cannot be run: "),
+        ("", "install it, or put it on the PATH\nbuy one\n"),
+        ("echo s3cret; echo log in first >&2; exit 3", "exit status: 3: log in first\n"),
+        ("echo 's3cret: {'", "printed none"),
+        ("echo '{\"kind\": \"s3cret\"}'", "printed none"),
+    ] {
+        let run = run(script);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{script}");
+        assert!(run.stderr.contains(expected), "{script}: {}", run.stderr);
+        assert!(!run.stderr.contains("s3cret"), "{script}: {}", run.stderr);
+    }
+}
+
+/// A proxy that is there for the rest of the world.
+#[test]
+fn this_machine_is_reached_without_a_proxy() {
+    let place = directory("watch-proxy");
+    let cluster = Cluster(Serving::start_in(place.clone(), &[]));
+    let mut command = cluster.tool(&["watch", "namespaces", "-o", "name", "--count", "1"]);
+    command.env("HTTPS_PROXY", "http://127.0.0.1:1").env_remove("NO_PROXY");
+    let run = ended(command);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "namespace/default\n"), "{run:?}");
+
+    let file = place.join("elsewhere");
+    fs::write(&file, kubeconfig("https://cluster.example.com:6443")).unwrap();
+    let mut command = tool(&place, &["watch", "pods"], Some(&file));
+    command.env("HTTPS_PROXY", "http://proxy.example.com").env("NO_PROXY", "other.example.com");
+    let run = ended(command);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("behind the proxy proxy.example.com"), "{run:?}");
+    assert!(run.stderr.contains("$NO_PROXY"), "{run:?}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::support::Serving;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What breaks a server from outside wants it.
-const TOKEN: &str = "of-the-tests";
+pub(crate) const TOKEN: &str = "of-the-tests";
 
 /// A server over plain HTTP, and its objects.
 pub(crate) struct Cluster(pub(crate) Serving);
@@ -110,7 +110,8 @@ pub(crate) fn pod(name: &str, labels: &Value) -> Value {
 pub(crate) fn tool(home: &Path, arguments: &[&str], kubeconfig: Option<&Path>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-informer"));
     command.args(arguments).current_dir(home).env("HOME", home).env("TZ", "UTC");
-    for name in ["KUBECONFIG", "KUBERNETES_SERVICE_HOST", "NO_COLOR"] {
+    for name in ["KUBECONFIG", "KUBERNETES_SERVICE_HOST", "NO_COLOR", "HTTPS_PROXY", "https_proxy"]
+    {
         command.env_remove(name);
     }
     if let Some(kubeconfig) = kubeconfig {
