@@ -4,6 +4,9 @@
 #[allow(dead_code, reason = "not every test needs all of it")]
 mod support;
 #[allow(dead_code, reason = "not every test needs all of it")]
+#[path = "watch/terminal.rs"]
+mod terminal;
+#[allow(dead_code, reason = "not every test needs all of it")]
 #[path = "support/tool.rs"]
 mod tool;
 
@@ -12,6 +15,7 @@ use std::time::Duration;
 use embedded_apiserver::{ApiServer, Denial, Fault, Verb};
 use serde_json::{Value, json};
 
+use terminal::Terminal;
 use tool::{Cluster, tells_of_a_full_disk, with_nobody_to_read};
 
 const MAP: &str = "
@@ -135,6 +139,18 @@ fn a_server_that_does_not_stream_lists_is_no_problem() {
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     assert!(ran.out.contains("list streams  no, lists come in pages instead"), "{}", ran.out);
     assert!(ran.out.contains("WatchList") && ran.out.contains("1.34"), "{}", ran.out);
+}
+
+#[test]
+fn it_fits_eighty_columns() {
+    let cluster = Cluster::new("doctor-narrow", MAP);
+    let mut terminal = Terminal::start(cluster.command(&["doctor", "--for", "10ms"]), 80);
+    terminal.shows("by a sample of up to 500 objects.");
+    assert_eq!(terminal.wait().code(), Some(0));
+    let rows = terminal.seen.lines().skip_while(|line| !line.starts_with("TYPE"));
+    let rows: Vec<_> = rows.map(|line| line.trim_end()).collect();
+    assert!(rows[0].ends_with("METADATA") && rows.len() > 16, "{rows:?}");
+    assert!(rows.iter().all(|row| row.chars().count() <= 80), "{rows:?}");
 }
 
 #[test]

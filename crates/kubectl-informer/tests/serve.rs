@@ -2,6 +2,9 @@
 #![cfg(unix)]
 
 mod support;
+#[allow(dead_code, reason = "not every test needs all of it")]
+#[path = "watch/terminal.rs"]
+mod terminal;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -11,6 +14,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use support::{Serving, directory, serve};
+use terminal::Terminal;
 
 /// Runs `serve` where it is to fail: what it says.
 fn refused(directory: &Path, arguments: &[&str]) -> String {
@@ -68,6 +72,19 @@ fn it_says_where_it_is_and_ends_on_a_signal() {
         assert!(kubeconfig.exists());
         assert!(TcpStream::connect(format!("127.0.0.1:{port}")).is_err());
     }
+}
+
+/// Programs read the one line on standard output; whoever sits there is told more.
+#[test]
+fn in_a_terminal_it_says_how_to_use_and_to_end_it() {
+    let directory = directory("serve-terminal");
+    let mut terminal = Terminal::start(serve(&directory, &[]), 200);
+    terminal.shows("embedded Kubernetes API server on https://127.0.0.1:");
+    let file = directory.join("kubeconfig");
+    terminal.shows(&format!("export KUBECONFIG={}; Ctrl-C ends it\r\n", file.display()));
+    terminal.signal("INT");
+    terminal.shows("\r\x1b[Kended: its objects are gone\r\n");
+    assert_eq!(terminal.wait().code(), Some(0));
 }
 
 #[test]

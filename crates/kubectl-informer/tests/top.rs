@@ -116,6 +116,18 @@ fn on_a_terminal_it_goes_on_until_it_is_told_to_stop() {
 }
 
 #[test]
+fn on_a_narrow_terminal_the_numbers_that_matter_are_whole() {
+    let cluster = Cluster::new("top-narrow", MAPS);
+    let command = cluster.command(&["top", "cm,endpointslices", "--for", "10ms"]);
+    let mut terminal = Terminal::start(command, 80);
+    terminal.shows("endpointslices.discovery.k8s.io");
+    assert_eq!(terminal.wait().code(), Some(0));
+    let title = terminal.seen.lines().find(|line| line.contains("TYPE")).unwrap();
+    let title: Vec<_> = title.split_whitespace().collect();
+    assert_eq!(title, ["TYPE", "CHANGES/S", "ADDED", "UPDATED", "DELETED"]);
+}
+
+#[test]
 fn what_may_not_be_seen_is_left_out_unless_it_was_named() {
     let cluster = Cluster::new("top-forbidden", MAPS);
     cluster.server.access().deny(Denial::verbs([Verb::List, Verb::Watch]).resource("leases"));

@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 mod faults;
+mod plugin;
 mod process;
 mod restarts;
 #[path = "../support/mod.rs"]

@@ -1,6 +1,6 @@
 //! Which types and objects.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::process::{Cluster, pod};
 
@@ -49,6 +49,56 @@ fn custom_resources_have_the_columns_of_their_definition() {
     assert!(lines[1].contains("Widget") && lines[1].contains("blue"), "{run:?}");
     let run = cluster.run(&["widgets.example.com", "-o", "name", "--count", "1"]);
     assert_eq!(run.stdout, "widget.example.com/one\n");
+}
+
+/// Neither columns of their own nor a namespace, and letters of all kinds.
+#[test]
+fn custom_resources_without_columns_show_their_age() {
+    let cluster = Cluster::start("custom-bare");
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Cluster", "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+            }],
+        },
+    });
+    cluster.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition);
+    let thing = json!({
+        "apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "one"},
+        "spec": {"größe": "日本語 😀"},
+    });
+    cluster.create("/apis/example.com/v1/things", &thing);
+    let run = cluster.run(&["things", "--count", "1"]);
+    let rows: Vec<Vec<_>> =
+        run.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["TIME", "EVENT", "KIND", "NAME", "AGE", "RV"], "{run:?}");
+    assert_eq!(rows[1][1..4], ["ADD", "Thing", "one"], "{run:?}");
+    let run = cluster.run(&["things", "-o", "json", "--count", "1"]);
+    let event: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&event["key"], &event["object"]["spec"]), (&json!("one"), &thing["spec"]));
+    let run = cluster.run(&["things", "-o", "jsonpath={.spec.größe}", "--count", "1"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "日本語 😀\n"), "{run:?}");
+}
+
+/// What does not fit into a pipe at once.
+#[test]
+fn an_object_may_be_large() {
+    let cluster = Cluster::start("large");
+    let large = "x".repeat(900_000);
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}, "data": {"a": large},
+    });
+    cluster.create("/api/v1/namespaces/default/configmaps", &map);
+    let watch = cluster.watch(&["cm", "--diff", "-o", "json"]);
+    assert_eq!(watch.json()["object"]["data"]["a"].as_str().unwrap().len(), 900_000);
+    let change = json!({"data": {"b": "c"}});
+    cluster.patch("/api/v1/namespaces/default/configmaps/large", &change);
+    let update = watch.json();
+    assert_eq!(update["diff"], json!([{"op": "add", "path": ".data.b", "new": "c"}]));
 }
 
 #[test]
