@@ -3,17 +3,18 @@
 mod film;
 mod options;
 mod record;
+mod scene;
 mod style;
 mod svg;
 mod terminal;
 
 use std::fs;
-use std::process::Command;
 use std::time::Duration;
 
 use film::Film;
 use options::Options;
 use record::Recording;
+use scene::Scene;
 
 /// Browsers and GitHub take more, readers on a train do not.
 const BYTES_MAX: usize = 150_000;
@@ -26,8 +27,9 @@ const REST: Duration = Duration::from_secs(4);
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let mut options = Options::parse(arguments)?;
-    if options.command.is_empty() {
-        options.command = the_tool()?;
+    let scene = if options.command.is_empty() { Some(Scene::set()?) } else { None };
+    if let Some(scene) = &scene {
+        options.command = scene.command();
     }
     let mut recording = Recording::typed(&options.typed);
     recording.record(&options.command, options.size, options.length)?;
@@ -36,20 +38,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         .map_err(|error| format!("cannot write {}: {error}", options.output.display()))?;
     println!("{} has {} bytes", options.output.display(), picture.len());
     Ok(())
-}
-
-/// Builds it, as the README says to.
-fn the_tool() -> Result<Vec<String>, String> {
-    let arguments = ["build", "--release", "--package", "kubectl-informer"];
-    let built = Command::new("cargo").args(arguments).status();
-    match built {
-        Ok(status) if status.success() => {
-            let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release/kubectl-informer");
-            Ok([tool, "watch", "pods", "--embedded"].map(str::to_owned).to_vec())
-        }
-        Ok(status) => Err(format!("cargo {} ended with {status}", arguments.join(" "))),
-        Err(error) => Err(format!("cannot run cargo: {error}")),
-    }
 }
 
 /// The picture with as many frames as fit.

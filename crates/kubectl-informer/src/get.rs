@@ -28,8 +28,9 @@ use crate::{connect, record, scope};
 
 /// Prints objects from the cache of an informer that has all of them.
 ///
-/// What it prints is what `kubectl get` prints, for the types that most people use. It is read as programs that use informers read: listed
-/// once, then looked up by name or through an index in memory.
+/// What it prints is what `kubectl get` prints, for the types that most people use. It is read as
+/// programs that use informers read: listed once, then looked up by name or through an index in
+/// memory.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -64,6 +65,10 @@ pub(crate) struct Options {
     /// No line of titles.
     #[arg(long, help_heading = "Output")]
     no_headers: bool,
+
+    /// What kubectl's users may type: another command does it here.
+    #[arg(short, long, hide = true)]
+    watch: bool,
 
     /// Says what the cache took: objects, memory, time; on standard error.
     #[arg(long, help_heading = "Output")]
@@ -100,6 +105,10 @@ struct Found {
 
 /// Gets once. The error is for the user.
 pub(crate) async fn get(options: Options) -> Result<Outcome, String> {
+    if options.watch {
+        let types = &options.types;
+        return Err(format!("get looks once: `kubectl informer watch {types}` goes on looking"));
+    }
     let mut stop = Stop::new()?;
     let mut screen = Screen::new(true, crate::color::When::Auto.on(&io::stderr()));
     let cluster = Cluster::connect(&options.connect).await?;

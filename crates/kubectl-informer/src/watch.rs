@@ -38,7 +38,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "REGEX")]
     exclude: Option<Regex>,
 
-    /// How to show an event: text, wide, json (one event a line), yaml or name; or as for kubectl
+    /// How to show an event: text, wide, json (one event a line), yaml or name (on a terminal, text
+    /// leaves out columns for which there is no room, and wide does not); or as for kubectl
     /// jsonpath=…, custom-columns=… (in the place of the usual columns), and template=… in the
     /// language of Go's templates, in which `.` is the object and `$event` has type, key, time and so
     /// on.

@@ -219,6 +219,7 @@ fn what_is_refused_is_an_error_at_once() {
     let problem = cluster.fails(&["get", "pods", "web-1", "-l", "app=web"]);
     assert!(problem.contains("names and selectors"), "{problem}");
     assert!(cluster.fails(&["get"]).contains("TYPE"));
+    assert!(cluster.fails(&["get", "pods", "-w"]).contains("`kubectl informer watch pods`"));
     assert!(cluster.fails(&["get", "pods", "-o", "nonsense"]).contains("yaml"));
 }
 

@@ -12,6 +12,8 @@ pub(crate) struct Film {
     pub(crate) size: (usize, usize),
     pub(crate) rows: Vec<Row>,
     pub(crate) frames: Vec<Frame>,
+    /// The frame that is seen where nothing moves: the last while the command ran.
+    pub(crate) still: usize,
 }
 
 /// What is shown from a moment on.
@@ -27,12 +29,15 @@ pub(crate) struct Frame {
 impl Film {
     /// What comes within one interval is one frame.
     pub(crate) fn of(recording: &Recording, size: (usize, usize), interval: Duration) -> Self {
-        let mut film = Self { size, rows: Vec::new(), frames: Vec::new() };
+        let mut film = Self { size, rows: Vec::new(), frames: Vec::new(), still: 0 };
         let mut terminal = Terminal::new(size);
         let mut parts = recording.parts.iter().peekable();
         while let Some((at, bytes)) = parts.next() {
             terminal.write(bytes);
-            while let Some((_, bytes)) = parts.next_if(|(next, _)| *next < *at + interval) {
+            // The end of a command is a frame of its own.
+            let end = recording.interrupted.filter(|end| at < end).unwrap_or(Duration::MAX);
+            let end = end.min(*at + interval);
+            while let Some((_, bytes)) = parts.next_if(|(next, _)| *next < end) {
                 terminal.write(bytes);
             }
             film.take(*at, &terminal);
@@ -40,6 +45,8 @@ impl Film {
         if film.frames.is_empty() {
             film.take(Duration::ZERO, &terminal);
         }
+        let end = recording.interrupted.unwrap_or(Duration::MAX);
+        film.still = film.frames.iter().rposition(|frame| frame.at < end).unwrap_or(0);
         film
     }
 
@@ -81,6 +88,22 @@ mod tests {
         assert_eq!(shown, [(0, "ab".into()), (200, "abc".into()), (500, "abc".into())]);
         assert_eq!(film.frames[2].rows[1], film.frames[0].rows[0], "the same row is kept once");
         assert_eq!(film.frames[2].cursor, Some((1, 2)));
+    }
+
+    #[test]
+    fn what_stands_still_is_what_was_shown_before_the_end() {
+        let mut recording = Recording::default();
+        for (millis, text) in [(0, "one"), (500, "\r\ntwo"), (560, "\r\nbye")] {
+            recording.push(Duration::from_millis(millis), text.as_bytes());
+        }
+        let still = |recording: &Recording| {
+            let film = Film::of(recording, (10, 3), Duration::from_millis(100));
+            let rows = film.frames[film.still].rows.iter();
+            rows.map(|row| film.rows[*row].text()).collect::<Vec<_>>()
+        };
+        assert_eq!(still(&recording), ["one", "two", "bye"]);
+        recording.interrupted = Some(Duration::from_millis(550));
+        assert_eq!(still(&recording), ["one", "two", ""]);
     }
 
     #[test]

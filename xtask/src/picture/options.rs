@@ -19,8 +19,8 @@ pub(crate) struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            length: Duration::from_secs(16),
-            size: (124, 24),
+            length: Duration::from_secs(12),
+            size: (100, 30),
             typed: "kubectl informer watch pods".to_owned(),
             output: concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/picture.svg").into(),
             command: Vec::new(),

@@ -26,6 +26,8 @@ const FAREWELL_MAX: Duration = Duration::from_secs(3);
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     pub(crate) parts: Vec<(Duration, Vec<u8>)>,
+    /// When it was interrupted, if it was.
+    pub(crate) interrupted: Option<Duration>,
 }
 
 impl Recording {
@@ -83,6 +85,7 @@ impl Recording {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     asked = true;
+                    self.interrupted = Some(before + began.elapsed());
                     deadline = Instant::now() + FAREWELL_MAX;
                     // It may have ended just now.
                     let _ = kill_process(Pid::from_child(&child), Signal::INT);

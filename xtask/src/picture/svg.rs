@@ -1,7 +1,7 @@
 //! The film as an SVG: no scripts and no fonts of its own, as it is shown in an `<img>`.
 //!
-//! The frames are side by side, and the strip is moved along behind a window. Where nothing moves, the
-//! last frame is what is seen.
+//! The frames are side by side, and the strip is moved along behind a window. Where nothing moves, one
+//! frame is what is seen.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -57,9 +57,9 @@ pub(crate) fn draw(film: &Film, rest: Duration) -> String {
     line(&format!(
         "<svg x=\"{MARGIN}\" y=\"{BAR}\" width=\"{inner_width}\" height=\"{inner_height}\">"
     ));
-    // What does not know CSS stands at the last frame, too.
-    let last = film.frames.len().saturating_sub(1) as f64 * inner_width;
-    line(&format!("<g class=\"film\" transform=\"translate({})\">", short(-last)));
+    // What does not know CSS stands still, too.
+    let still = film.still as f64 * inner_width;
+    line(&format!("<g class=\"film\" transform=\"translate({})\">", short(-still)));
     for (number, frame) in film.frames.iter().enumerate() {
         line(&draw_frame(film, number as f64 * inner_width, frame));
     }
@@ -79,7 +79,7 @@ fn looks() -> String {
     css
 }
 
-/// The strip jumps from frame to frame. Without animation it stands at the last.
+/// The strip jumps from frame to frame.
 fn movement(film: &Film, step: f64, rest: Duration) -> String {
     let last = film.frames.len() - 1;
     let total = film.frames[last].at + rest;

@@ -56,9 +56,10 @@ pub(super) struct Story {
 }
 
 impl Default for Story {
-    /// It begins with a pod, which is what most people look at first.
+    /// It begins with pods, which is what most people look at first: one is changed, and then some are
+    /// replaced by others, so that there is everything to see within seconds.
     fn default() -> Self {
-        Self { left: vec![Beat::Label] }
+        Self { left: vec![Beat::Scale, Beat::Crash, Beat::Release, Beat::Label] }
     }
 }
 

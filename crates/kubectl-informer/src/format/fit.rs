@@ -8,7 +8,7 @@ pub(super) const GAP: usize = 2;
 /// What else there is to say of an event wants this much room at the end of the line.
 pub(super) const NOTE_MIN: usize = ".metadata.labels.tier".len();
 
-/// It gets this much before a column is left out that only some types have.
+/// It gets this much before columns are wider than what was seen in them.
 const NOTE_LEAST: usize = 10;
 
 /// So many columns of an object are shown on the narrowest terminal.
@@ -96,11 +96,7 @@ impl Columns {
         (self.kind, self.reserved) = (true, true);
         self.all.iter_mut().for_each(|column| column.shown = true);
         for part in self.parts(line) {
-            let note = match part {
-                Part::Column(place) if !self.all[place].is_age() => NOTE_LEAST,
-                Part::Reserve => NOTE_LEAST,
-                _ => NOTE_MIN,
-            };
+            let note = if matches!(part, Part::Reserve) { NOTE_LEAST } else { NOTE_MIN };
             if line.width.is_none_or(|width| self.needed(line) + note <= width) {
                 break;
             }
@@ -204,7 +200,7 @@ mod tests {
         for (width, expected) in [
             (200, &["KIND", "READY", "STATUS", "RESTARTS", "AGE"][..]),
             (120, &["READY", "STATUS", "RESTARTS", "AGE"]),
-            (110, &["READY", "STATUS", "RESTARTS"]),
+            (115, &["READY", "STATUS", "RESTARTS"]),
             (100, &["READY", "STATUS"]),
             (80, &["READY", "STATUS"]),
             (10, &["READY", "STATUS"]),
