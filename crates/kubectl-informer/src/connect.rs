@@ -220,6 +220,10 @@ impl Cluster {
             config.auth_info.impersonate_groups =
                 Some(options.as_group.clone()).filter(|groups| !groups.is_empty());
         }
+        if config.cluster_url.scheme().is_none() {
+            config.cluster_url = with_scheme(&config)
+                .ok_or_else(|| format!("{origin} names no server: {}", config.cluster_url))?;
+        }
         let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = config.default_namespace.clone();
         let place = Place { address, origin };
@@ -300,6 +304,18 @@ impl fmt::Display for Sources {
 
 fn unreadable(file: &Path, error: &dyn fmt::Display) -> String {
     format!("the kubeconfig {} cannot be read: {error}", file.display())
+}
+
+/// `10.0.0.1:6443`, as kubectl understands it: with TLS if anything is said about TLS.
+fn with_scheme(config: &Config) -> Option<Uri> {
+    let user = &config.auth_info;
+    let tls = config.root_cert.is_some()
+        || config.accept_invalid_certs
+        || config.tls_server_name.is_some()
+        || user.client_certificate.is_some()
+        || user.client_certificate_data.is_some();
+    let scheme = if tls { "https" } else { "http" };
+    format!("{scheme}://{}", config.cluster_url.authority()?).parse().ok()
 }
 
 /// Whether the proxy of the environment is for this server. Without TLS it is not: another variable

@@ -132,6 +132,10 @@ pub(crate) fn unreachable(error: &kube_client::Error, place: &Place) -> String {
             error_text(error).replace(UNTRUSTED, "").trim_start_matches(": "),
             place.origin
         ),
+        error if error_text(error).contains("invalid HTTP version") => format!(
+            "{place} does not speak HTTP\nif its address should begin with https, change it in {}",
+            place.origin
+        ),
         error => {
             // The cause is at the end of the chain; what is before it says only that it failed.
             format!("{place} cannot be asked: {}", error_text(error))

@@ -102,6 +102,27 @@ fn kubeconfigs_and_contexts_are_chosen() {
     assert!(run.stderr.contains("nobody listens at http://127.0.0.1:1"), "{run:?}");
 }
 
+/// kubectl takes an address without its `https://`, too.
+#[test]
+fn an_address_without_a_scheme_is_one() {
+    let plain = Cluster::start("scheme-plain");
+    let tls = Cluster(Serving::start("watch-scheme-tls", &[]));
+    for (cluster, scheme) in [(&plain, "http://"), (&tls, "https://")] {
+        let file = cluster.0.directory.join("bare");
+        let text = fs::read_to_string(cluster.0.kubeconfig()).unwrap();
+        fs::write(&file, text.replace(scheme, "")).unwrap();
+        let command = ["watch", "ns", "-o", "name", "--count", "1"];
+        let run = ended(tool(&cluster.0.directory, &command, Some(&file)));
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "namespace/default\n"), "{run:?}");
+    }
+    let file = tls.0.directory.join("wrong");
+    let text = fs::read_to_string(tls.0.kubeconfig()).unwrap();
+    fs::write(&file, text.replace("https://", "http://")).unwrap();
+    let run = ended(tool(&tls.0.directory, &["watch", "ns"], Some(&file)));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
+    assert!(run.stderr.contains("should begin with https"), "{run:?}");
+}
+
 #[test]
 fn one_may_act_as_somebody_else() {
     let rule = "any pods user=jane status=403 always";
