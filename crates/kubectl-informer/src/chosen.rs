@@ -1,9 +1,11 @@
 //! The types that the command line names, and informers of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube_core::DynamicObject;
 use kube_informer::{InformerBuilder, SharedInformerFactory};
+use tokio::time::timeout;
 
 use crate::connect::Cluster;
 use crate::discovery::{Type, Types};
@@ -15,11 +17,29 @@ pub(crate) struct Chosen {
     pub(crate) name: Option<String>,
 }
 
+/// How long a server may take to say which types it has, where nothing else is said.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The types that the server has.
+pub(crate) async fn types(cluster: &Cluster, patience: Duration) -> Result<Types, String> {
+    let place = &cluster.place;
+    match timeout(patience, Types::discover(&cluster.client)).await {
+        Ok(types) => types.map_err(|error| plain::unreachable(&error, place)),
+        Err(_) => Err(format!(
+            "no answer from {} within {patience:?}\nsomething listens there, but says nothing: is it \
+             the server of {}, and does it work?",
+            place.address, place.origin
+        )),
+    }
+}
+
 /// The types that the command line names.
-pub(crate) async fn choose(words: &str, cluster: &Cluster) -> Result<Vec<Chosen>, String> {
-    let types = Types::discover(&cluster.client)
-        .await
-        .map_err(|error| plain::unreachable(&error, &cluster.place))?;
+pub(crate) async fn choose(
+    words: &str,
+    cluster: &Cluster,
+    patience: Duration,
+) -> Result<Vec<Chosen>, String> {
+    let types = types(cluster, patience).await?;
     let mut chosen: Vec<Chosen> = Vec::new();
     for word in words.split(',').filter(|word| !word.is_empty()) {
         let (word, name) = match word.split_once('/') {

@@ -24,7 +24,7 @@ use crate::outcome::Outcome;
 use crate::screen::{Screen, written};
 use crate::signals::Stop;
 use crate::status::counted;
-use crate::{connect, plain};
+use crate::{chosen, connect};
 
 /// Tells whether informers would work on a cluster, and what they would cost.
 ///
@@ -133,9 +133,7 @@ async fn examine<'a>(
     cluster: &'a Cluster,
     screen: &mut Screen,
 ) -> Result<Report<'a>, String> {
-    let types = Types::discover(&cluster.client)
-        .await
-        .map_err(|error| plain::unreachable(&error, &cluster.place))?;
+    let types = chosen::types(cluster, chosen::PATIENCE).await?;
     let types = chosen(options, &types)?;
     let namespace = options.namespace.as_deref();
     // First, while nothing else takes the server's time.

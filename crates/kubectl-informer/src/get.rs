@@ -115,7 +115,11 @@ pub(crate) async fn get(options: Options) -> Result<Outcome, String> {
     if let Some(notice) = cluster.notice() {
         screen.note(&notice);
     }
-    let wanted = wanted(&options, &cluster).await?;
+    let wanted = tokio::select! {
+        biased;
+        () = stop.requested() => return Ok(Outcome::Unmet),
+        wanted = wanted(&options, &cluster) => wanted?,
+    };
     let chosen = wanted.iter().map(|each| &each.chosen);
     let mut caches = Caches::new(chosen, &cluster, &options.scope)?;
     let indexes: Vec<_> = match &options.by {
@@ -172,7 +176,7 @@ async fn wanted(options: &Options, cluster: &Cluster) -> Result<Vec<Wanted>, Str
         ));
     }
     let mut wanted: Vec<Wanted> = Vec::new();
-    for chosen in choose(&types, cluster).await? {
+    for chosen in choose(&types, cluster, options.timeout).await? {
         let names = chosen.name.iter().chain(names).cloned();
         match wanted.iter_mut().find(|other| other.chosen.of == chosen.of) {
             Some(other) => other.names.extend(names),

@@ -67,9 +67,14 @@ const UNATTENDED: Duration = Duration::from_secs(10);
 
 /// Looks until it is told to stop. The error is for the user.
 pub(crate) async fn top(options: Options) -> Result<Outcome, String> {
-    let stop = Stop::new()?;
+    let mut stop = Stop::new()?;
     let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     let live = options.output == Format::Text && io::stdout().is_terminal() && capable;
     let length = options.look_for.or((!live).then_some(UNATTENDED));
-    run::Top::start(options, live).await?.run(stop, length).await
+    let begun = tokio::select! {
+        biased;
+        () = stop.requested() => return Ok(Outcome::Met),
+        begun = run::Top::start(options, live) => begun?,
+    };
+    begun.run(stop, length).await
 }

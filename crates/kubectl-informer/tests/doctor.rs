@@ -148,7 +148,7 @@ fn it_fits_eighty_columns() {
     terminal.shows("by a sample of up to 500 objects.");
     assert_eq!(terminal.wait().code(), Some(0));
     let rows = terminal.seen.lines().skip_while(|line| !line.starts_with("TYPE"));
-    let rows: Vec<_> = rows.map(|line| line.trim_end()).collect();
+    let rows: Vec<_> = rows.map(str::trim_end).collect();
     assert!(rows[0].ends_with("METADATA") && rows.len() > 16, "{rows:?}");
     assert!(rows.iter().all(|row| row.chars().count() <= 80), "{rows:?}");
 }

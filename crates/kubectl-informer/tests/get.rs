@@ -12,6 +12,7 @@ mod tool;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::process::Command;
 
 use embedded_apiserver::{Denial, Fault, Verb};
@@ -242,6 +243,30 @@ fn it_gives_up_with_the_reason() {
     let problem = cluster.fails(&["get", "pods", "--timeout", "50ms"]);
     assert!(problem.contains("pods are not complete after 50ms"), "{problem}");
     assert!(problem.contains("500") && problem.contains("--timeout 5m"), "{problem}");
+}
+
+/// A server that takes connections and then says nothing: neither its time nor a signal is ignored.
+#[test]
+fn a_server_that_does_not_answer_is_not_waited_for() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", silent.local_addr().unwrap());
+    let cluster = Cluster::new("get-silent", SHOP);
+    let file = cluster.directory.join("kubeconfig");
+    let text = fs::read_to_string(&file).unwrap();
+    let begin = text.find("https://127.0.0.1:").unwrap();
+    let end = begin + text[begin..].find('"').unwrap();
+    fs::write(&file, text.replace(&text[begin..end], &address)).unwrap();
+    let problem = cluster.fails(&["get", "pods", "--timeout", "50ms"]);
+    assert!(problem.contains(&format!("no answer from {address} within 50ms")), "{problem}");
+    drop(silent.accept());
+
+    for arguments in [&["get", "pods"][..], &["doctor"], &["top"]] {
+        let mut child = cluster.command(arguments).spawn().unwrap();
+        let _connection = silent.accept().unwrap();
+        let kill = format!("kill -s TERM {}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        assert!(child.wait().unwrap().code().is_some(), "{arguments:?}");
+    }
 }
 
 #[test]

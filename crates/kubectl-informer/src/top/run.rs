@@ -17,10 +17,10 @@ use super::live::Live;
 use super::show::View;
 use super::{Format, Options};
 use crate::caches::Caches;
-use crate::chosen::{Chosen, choose};
+use crate::chosen::{Chosen, PATIENCE, choose, types};
 use crate::connect::Cluster;
 use crate::diff::diff;
-use crate::discovery::{Type, Types};
+use crate::discovery::Type;
 use crate::outcome::Outcome;
 use crate::plain;
 use crate::record::{Happened, Record, Watched};
@@ -206,11 +206,9 @@ async fn chosen(
     screen: &mut Screen,
 ) -> Result<Vec<Chosen>, String> {
     if !options.types.is_empty() {
-        return choose(&options.types.join(","), cluster).await;
+        return choose(&options.types.join(","), cluster, PATIENCE).await;
     }
-    let types = Types::discover(&cluster.client)
-        .await
-        .map_err(|error| plain::unreachable(&error, &cluster.place))?;
+    let types = types(cluster, PATIENCE).await?;
     let namespaces = options.scope.namespaces(cluster)?;
     let mut there = Vec::new();
     for of in USUAL.iter().filter_map(|word| types.find(word).ok()).flatten() {
@@ -225,7 +223,7 @@ async fn chosen(
                     name those that you may, or a namespace with -n NAMESPACE"
             .to_owned());
     }
-    choose(&there.join(","), cluster).await
+    choose(&there.join(","), cluster, PATIENCE).await
 }
 
 /// Whether it is not forbidden: any other trouble may be over by the time that it is watched.

@@ -15,7 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::Options;
 use super::tally::Tally;
-use crate::chosen::{Chosen, choose};
+use crate::chosen::{Chosen, PATIENCE, choose};
 use crate::connect::Cluster;
 use crate::discovery::Type;
 use crate::format::{Columned, Extras, Printer};
@@ -30,6 +30,9 @@ use crate::until::{self, Until};
 /// How often the status line is looked at: what it says changes once a second at most, but a new state
 /// should be seen at once.
 const STATUS_EVERY: Duration = Duration::from_millis(200);
+
+/// The least time that a server gets to answer.
+const CONNECT_MIN: Duration = Duration::from_secs(5);
 
 /// How many events are taken at once, before what they print is shown.
 const BATCH: usize = 256;
@@ -75,7 +78,7 @@ impl Watch {
         }
         screen.status(status::connecting(&cluster.place));
         let namespaces = options.scope.namespaces(&cluster)?;
-        let chosen = choose(&options.types, &cluster).await?;
+        let chosen = choose(&options.types, &cluster, patience(&options)).await?;
         let printer = printer(&options, &cluster, &chosen).await;
         let named = chosen.iter().any(|each| each.name.is_some());
         if chosen.iter().any(|each| each.of.namespaced) {
@@ -357,6 +360,12 @@ fn stream(informer: &SharedInformer<Untyped>, options: &Options) -> EventStream<
         handler = handler.filter(move |object| !exclude.is_match(object.name()));
     }
     handler.stream()
+}
+
+/// How long the server may take to answer at all. The time that was asked for is for what happens then:
+/// however short it is, connecting is no part of it.
+fn patience(options: &Options) -> Duration {
+    options.timeout.map_or(PATIENCE, |timeout| timeout.clamp(CONNECT_MIN, PATIENCE))
 }
 
 /// How wide the terminal is now, if there is one.
