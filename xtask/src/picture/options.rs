@@ -19,7 +19,7 @@ pub(crate) struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            length: Duration::from_secs(12),
+            length: Duration::from_secs(11),
             size: (100, 30),
             typed: "kubectl informer watch pods".to_owned(),
             output: concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/picture.svg").into(),

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 const TOOL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release/kubectl-informer");
 
 /// After so many events there has been something to see, and for so long nobody listens.
-const TROUBLE: &str = "watch pods after-events=22 down=2s";
+const TROUBLE: &str = "watch pods after-events=20 down=1s";
 
 /// A server that runs for as long as it is needed.
 pub(crate) struct Scene {

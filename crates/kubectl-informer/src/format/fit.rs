@@ -8,6 +8,9 @@ pub(super) const GAP: usize = 2;
 /// What else there is to say of an event wants this much room at the end of the line.
 pub(super) const NOTE_MIN: usize = ".metadata.labels.tier".len();
 
+/// It gets this much before what says nothing of time is shown.
+const NOTE_FAIR: usize = 18;
+
 /// It gets this much before columns are wider than what was seen in them.
 const NOTE_LEAST: usize = 10;
 
@@ -96,7 +99,12 @@ impl Columns {
         (self.kind, self.reserved) = (true, true);
         self.all.iter_mut().for_each(|column| column.shown = true);
         for part in self.parts(line) {
-            let note = if matches!(part, Part::Reserve) { NOTE_LEAST } else { NOTE_MIN };
+            let note = match part {
+                Part::Kind => NOTE_MIN,
+                Part::Column(place) if self.all[place].is_age() => NOTE_MIN,
+                Part::Column(_) => NOTE_FAIR,
+                Part::Reserve => NOTE_LEAST,
+            };
             if line.width.is_none_or(|width| self.needed(line) + note <= width) {
                 break;
             }
