@@ -5,13 +5,14 @@ use crate::cells::width as columns_of;
 /// Between two columns.
 pub(super) const GAP: usize = 2;
 
-/// What else there is to say of an event wants this much room at the end of the line.
+/// What else there is to say of an event wants this much room at the end of the line: the kind and the
+/// age give way to it.
 pub(super) const NOTE_MIN: usize = ".metadata.labels.tier".len();
 
-/// It gets this much before what says nothing of time is shown.
+/// Other columns give way until it has this much.
 const NOTE_FAIR: usize = 18;
 
-/// It gets this much before columns are wider than what was seen in them.
+/// What is reserved for wider cells gives way until it has this much.
 const NOTE_LEAST: usize = 10;
 
 /// So many columns of an object are shown on the narrowest terminal.
