@@ -61,6 +61,17 @@ fn a_kubeconfig_that_is_named_and_fails_is_an_error() {
     }
 }
 
+/// In a pod the cluster is that of the pod, and one that cannot be used is an error.
+#[test]
+fn a_pod_is_no_place_for_an_embedded_cluster() {
+    let home = directory("watch-pod");
+    let mut command = tool(&home, &["watch", "pods"], None);
+    command.env("KUBERNETES_SERVICE_HOST", "127.0.0.1").env("KUBERNETES_SERVICE_PORT", "1");
+    let run = ended(command);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
+    assert!(run.stderr.contains("service account"), "{run:?}");
+}
+
 #[test]
 fn a_kubeconfig_at_its_place_is_used_and_may_fail() {
     let home = directory("watch-home");
