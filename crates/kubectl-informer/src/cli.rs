@@ -12,7 +12,8 @@ use crate::{completion, doctor, get, man, serve, top, watch};
 ///
 /// Put on the PATH as kubectl-informer, it can also be called as `kubectl informer`.
 #[derive(Debug, Parser)]
-#[command(version, bin_name = "kubectl-informer", max_term_width = 100, after_long_help = EXAMPLES)]
+#[command(version, bin_name = "kubectl-informer", max_term_width = 100, after_help = BEGIN)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -28,6 +29,10 @@ pub(crate) enum Command {
     Completion(completion::Options),
     Man(man::Options),
 }
+
+const BEGIN: &str = "\
+Begin with:  kubectl informer watch pods
+Examples:    kubectl informer --help, and --help of each command";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
-use crate::cells::one_line;
+use crate::cells::{keep_start, one_line, width as columns_of};
 use crate::color::{Style, paint};
 use crate::outcome::Outcome;
 
@@ -122,15 +122,8 @@ fn fit(pieces: &Pieces, width: usize, colour: bool) -> String {
     let mut left = width.saturating_sub(1);
     let mut text = String::new();
     for (piece, style) in pieces {
-        let piece = one_line(piece);
-        let length = piece.chars().count();
-        let shown: String = if length <= left {
-            piece
-        } else {
-            let cut = piece.chars().take(left.saturating_sub(1));
-            cut.chain((left > 0).then_some('…')).collect()
-        };
-        left -= shown.chars().count();
+        let shown = keep_start(&one_line(piece), left);
+        left -= columns_of(&shown);
         text.push_str(&style.map_or_else(|| shown.clone(), |style| paint(&shown, style, colour)));
     }
     text
@@ -163,6 +156,7 @@ mod tests {
         assert_eq!(fit(&pieces(), 8, false), "● live…");
         assert_eq!(fit(&pieces(), 1, false), "");
         assert_eq!(fit(&pieces(), 0, false), "");
+        assert_eq!(fit(&vec![("日本語".into(), None)], 6, false), "日本…");
         assert_eq!(fit(&pieces(), 8, true), "\x1b[32m● \x1b[0mlive\x1b[31m…\x1b[0m");
     }
 }

@@ -38,11 +38,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "REGEX")]
     exclude: Option<Regex>,
 
-    /// How to show an event: text, wide, json (one event a line), yaml or name (on a terminal, text
-    /// leaves out columns for which there is no room, and wide does not); or as for kubectl
-    /// jsonpath=…, custom-columns=… (in the place of the usual columns), and template=… in the
-    /// language of Go's templates, in which `.` is the object and `$event` has type, key, time and so
-    /// on.
+    /// How to show an event: text, wide, json, yaml, name, template=…, jsonpath=… or
+    /// custom-columns=….
+    ///
+    /// On a terminal, text leaves out columns for which there is no room, and wide does not. json is
+    /// one event a line. jsonpath is kubectl's, and so are custom-columns, which come in the place of the
+    /// usual ones. template is in the language of Go's templates, in which `.` is the object and `$event`
+    /// has type, key, time and so on.
     #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = output)]
     output: Output,
 
@@ -70,9 +72,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// Ends with 0 as soon as this holds for an object: `status.phase=Running`, `condition=Ready`,
-    /// `status.readyReplicas>=3`, `deleted`; several with commas. If repeated, each must have held, be
-    /// it for different objects.
+    /// Ends with 0 as soon as this holds for an object: `status.phase=Running`, `condition=Ready`.
+    ///
+    /// Also `status.readyReplicas>=3`, or `deleted`; several with commas, which must hold together,
+    /// or with `||`. If repeated, each must have held, be it for different objects.
     #[arg(long, value_name = "CONDITION", conflicts_with = "count")]
     until: Vec<Until>,
 
