@@ -100,6 +100,13 @@ fn elements_of_lists_are_compared_by_name() {
 }
 
 #[test]
+fn an_element_that_is_but_its_name_is_shown_whole() {
+    let new = changed(&[("/status/hostIPs", json!([{"ip": "10.0.0.7"}]))]);
+    let old = changed(&[("/status/hostIPs", json!([]))]);
+    assert_lines(&old, &new, &["+ .status.hostIPs[10.0.0.7] {ip: 10.0.0.7}"]);
+}
+
+#[test]
 fn plain_values_come_and_go() {
     let new = changed(&[("/metadata/finalizers", json!(["b", "c"]))]);
     assert_lines(&pod(), &new, &["- .metadata.finalizers[] a", "+ .metadata.finalizers[] c"]);

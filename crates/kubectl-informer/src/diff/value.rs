@@ -56,9 +56,11 @@ pub(super) fn brief(value: &Value) -> String {
     }
 }
 
-/// An element of a list, whose name was already said.
+/// An element of a list, whose name was already said. If that is all there is, it is said again: an
+/// empty object would be something else.
 pub(super) fn element(value: &Value, name: &str) -> String {
-    if value.is_object() { fields(value, Some(name)) } else { brief(value) }
+    let rest = fields(value, Some(name));
+    if rest == "{}" { brief(value) } else { rest }
 }
 
 /// The fields of an object, with those first that say most: a line may be too short for all.
