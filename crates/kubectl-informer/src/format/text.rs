@@ -229,7 +229,12 @@ impl Text {
     /// has changed is worth more than the numbers.
     fn finish(&self, line: &mut Pieces, record: &Record, note: &Note) {
         let taken: usize = line.iter().map(|(piece, _)| columns_of(piece)).sum();
-        let room = self.extras.width.map_or(usize::MAX, |width| width.saturating_sub(taken));
+        let room = match self.extras.width {
+            // It wraps anyway.
+            Some(width) if !self.fits && taken >= width => usize::MAX,
+            Some(width) => width.saturating_sub(taken),
+            None => usize::MAX,
+        };
         let wanted = note.wanted().min(NOTE_MIN);
         let fits = |versions: &String| columns_of(versions) + 2 + wanted <= room;
         let versions = versions(record).into_iter().find(fits).unwrap_or_default();

@@ -72,6 +72,16 @@ fn no_color_is_honoured() {
     }
 }
 
+#[test]
+fn colours_go_into_a_pipe_on_request_only() {
+    let cluster = Cluster::start("screen-colours");
+    cluster.pod("nginx", &json!({}));
+    let run = cluster.run(&["pods", "--count", "1"]);
+    assert!(!run.stdout.contains('\x1b'), "{run:?}");
+    let run = cluster.run(&["pods", "--count", "1", "--color", "always"]);
+    assert!(run.stdout.contains("\x1b[32mADD"), "{run:?}");
+}
+
 /// Who reads the pipe writes to the same terminal, and knows nothing of a status line.
 #[test]
 fn there_is_no_status_line_beside_a_pipe() {
@@ -91,7 +101,7 @@ fn there_is_no_status_line_beside_a_pipe() {
 fn lines_fit_the_terminal() {
     let cluster = Cluster::start("screen-narrow");
     let name = "a-deployment-with-a-rather-long-name-6db665f655-h6pzr";
-    cluster.pod(name, &json!({}));
+    let made = cluster.pod(name, &json!({}));
     for columns in [60, 80, 100, 120, 160] {
         let command = cluster.tool(&["watch", "pods", "--color=never", "--count", "1"]);
         let mut terminal = Terminal::start(command, columns);
@@ -111,6 +121,7 @@ fn lines_fit_the_terminal() {
     let mut terminal = Terminal::start(command, 80);
     terminal.shows("READINESS GATES");
     terminal.shows(name);
+    terminal.shows(made["metadata"]["resourceVersion"].as_str().unwrap());
 }
 
 #[test]
