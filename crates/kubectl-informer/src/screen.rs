@@ -112,6 +112,30 @@ fn is_piped() -> bool {
     metadata.file_type().is_fifo() || metadata.file_type().is_socket()
 }
 
+/// Waits until nobody can read standard output any more: `| head` has seen enough. It never ends where
+/// that cannot be known.
+#[cfg(unix)]
+pub(crate) async fn unread() {
+    use std::os::fd::AsFd as _;
+
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+
+    let out = io::stdout().as_fd().try_clone_to_owned().ok().filter(|_| is_piped());
+    let watched = out.and_then(|out| AsyncFd::with_interest(out, Interest::ERROR).ok());
+    if let Some(watched) = watched
+        && watched.ready(Interest::ERROR).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
+}
+
+#[cfg(not(unix))]
+pub(crate) async fn unread() {
+    std::future::pending().await
+}
+
 #[cfg(not(unix))]
 fn is_piped() -> bool {
     !io::stdout().is_terminal()

@@ -22,7 +22,7 @@ use crate::format::{Columned, Extras, Printer};
 use crate::outcome::Outcome;
 use crate::plain::{self, Asked};
 use crate::record::{Happened, Record, Watched};
-use crate::screen::Screen;
+use crate::screen::{Screen, unread};
 use crate::signals::Stop;
 use crate::status::{self, Context, Informed};
 use crate::until::{self, Until};
@@ -149,11 +149,13 @@ impl Watch {
         let mut ticks = interval(STATUS_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut events = std::mem::take(&mut self.events).ready_chunks(BATCH);
+        let mut unread = std::pin::pin!(unread());
         loop {
             let ended = tokio::select! {
                 biased;
                 () = stop.requested() => Some(Ended::Interrupted),
                 () = at(deadline) => Some(Ended::TimedOut),
+                () = &mut unread => Some(Ended::NobodyReads),
                 Some((place, report)) = self.errors.recv() => self.error(place, &report)?,
                 _ = ticks.tick() => { self.look(); None }
                 Some(batch) = events.next() => match self.batch(batch) {

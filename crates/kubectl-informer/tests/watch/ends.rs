@@ -124,6 +124,23 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
 }
 
+/// `| head -1` gives the prompt back at once, not when the next event comes.
+#[test]
+fn a_closed_pipe_ends_it_also_where_nothing_happens() {
+    let cluster = Cluster::start("pipe-quiet");
+    cluster.pod("only", &json!({}));
+    let mut child =
+        cluster.tool(&["watch", "pods", "-o", "name"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    out.read_line(&mut first).unwrap();
+    assert_eq!(first, "pod/only\n");
+    drop(out);
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
+}
+
 #[test]
 fn what_could_not_be_written_is_told() {
     let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else {
