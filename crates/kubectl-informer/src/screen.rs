@@ -119,21 +119,22 @@ pub(crate) async fn unread() {
     use std::os::fd::AsFd as _;
 
     use tokio::io::Interest;
-    use tokio::io::unix::AsyncFd;
+    use tokio::net::unix::pipe::Sender;
 
     let out = io::stdout().as_fd().try_clone_to_owned().ok().filter(|_| is_piped());
-    let watched = out.and_then(|out| AsyncFd::with_interest(out, Interest::ERROR).ok());
+    // Nothing is written through this one, so that it may well be one that blocks.
+    let watched = out.and_then(|out| Sender::from_owned_fd_unchecked(out).ok());
     if let Some(watched) = watched
         && watched.ready(Interest::ERROR).await.is_ok()
     {
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 #[cfg(not(unix))]
 pub(crate) async fn unread() {
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 #[cfg(not(unix))]
