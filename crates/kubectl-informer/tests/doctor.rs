@@ -51,7 +51,7 @@ fn it_tells_what_works_and_what_it_costs() {
         "clock         the same as here",
         "versions      numbers",
         "list streams  yes",
-        "bookmarks     none of pods in 0.0 s",
+        "bookmarks     none of pods in ",
         "--for 75s",
     ] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
@@ -162,7 +162,7 @@ fn bookmarks_are_counted() {
     let seen = report["bookmarks"]["afterSeconds"].as_array().unwrap();
     assert!(seen.len() > 1, "{report}");
     let ran = cluster.run(&["doctor", "pods", "--for", "300ms"]);
-    assert!(ran.out.contains("of pods in 0.3 s, one every 0.0 s"), "{}", ran.out);
+    assert!(ran.out.contains(" of pods in 0.") && ran.out.contains(" s, one every 0."), "{}", ran.out);
 }
 
 #[test]
