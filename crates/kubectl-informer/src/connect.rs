@@ -186,22 +186,18 @@ impl Cluster {
         sources.must_have("context", options.context.as_ref(), &contexts)?;
         sources.must_have("cluster", options.cluster.as_ref(), &clusters)?;
         sources.must_have("user", options.user.as_ref(), &users)?;
-        let proxies: Vec<Uri> = kubeconfig
-            .clusters
-            .iter()
-            .filter_map(|each| each.cluster.as_ref()?.proxy_url.as_ref()?.parse().ok())
-            .collect();
+        let proxy = proxy::named(&kubeconfig, context.as_deref(), options.cluster.as_deref());
         let config = Config::from_custom_kubeconfig(kubeconfig, &chosen).await;
         let mut config = config.map_err(|error| sources.unusable(&error, &contexts))?;
         // One that the kubeconfig names is meant; one of the environment may be for others.
-        config.proxy_url = config
-            .proxy_url
-            .take()
-            .filter(|proxy| proxies.contains(proxy) || needs_proxy(&config.cluster_url));
-        let origin = match context {
+        config.proxy_url = proxy.or_else(|| proxy::of_environment(&config.cluster_url));
+        let mut origin = match context {
             Some(context) if !context.is_empty() => format!("context {context} of {sources}"),
             _ => sources.to_string(),
         };
+        if let Some(host) = config.proxy_url.as_ref().and_then(Uri::host) {
+            origin.push_str(&format!(", through the proxy {host}"));
+        }
         Self::new(config, origin, options)
     }
 
@@ -316,16 +312,6 @@ fn with_scheme(config: &Config) -> Option<Uri> {
         || user.client_certificate_data.is_some();
     let scheme = if tls { "https" } else { "http" };
     format!("{scheme}://{}", config.cluster_url.authority()?).parse().ok()
-}
-
-/// Whether the proxy of the environment is for this server. Without TLS it is not: another variable
-/// would name it.
-fn needs_proxy(server: &Uri) -> bool {
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let rules = set("NO_PROXY").or_else(|| set("no_proxy")).unwrap_or_default();
-    let port = server.port_u16().unwrap_or(443);
-    server.scheme_str() == Some("https")
-        && !proxy::is_bypassed(server.host().unwrap_or_default(), port, &rules)
 }
 
 fn in_cluster() -> bool {

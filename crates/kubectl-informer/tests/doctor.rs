@@ -162,7 +162,11 @@ fn bookmarks_are_counted() {
     let seen = report["bookmarks"]["afterSeconds"].as_array().unwrap();
     assert!(seen.len() > 1, "{report}");
     let ran = cluster.run(&["doctor", "pods", "--for", "300ms"]);
-    assert!(ran.out.contains(" of pods in 0.") && ran.out.contains(" s, one every 0."), "{}", ran.out);
+    assert!(
+        ran.out.contains(" of pods in 0.") && ran.out.contains(" s, one every 0."),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]

@@ -39,11 +39,9 @@ pub(super) fn unmade(error: &Error, place: &Place, exec: Option<&ExecConfig>) ->
             "{program:?}, which gives the credentials of {origin}, printed none\nit should print \
              an ExecCredential with a status: run it to see what it prints instead"
         ),
-        Error::ProxyProtocolDisabled { proxy_url, .. }
-        | Error::ProxyProtocolUnsupported { proxy_url } => format!(
-            "{place} is behind the proxy {}, through which this tool cannot go\nif there is a way \
-             without it, name the server in $NO_PROXY; `kubectl proxy` is another",
-            proxy_url.host().unwrap_or_default()
+        Error::ProxyProtocolUnsupported { proxy_url } => format!(
+            "{place}: a proxy is reached by http, https or socks5, not by {}",
+            proxy_url.scheme_str().unwrap_or("nothing")
         ),
         error => format!("no client for {place} can be made: {error}"),
     }

@@ -1,9 +1,44 @@
 //! Whether a server is reached through a proxy, as Go's programs see it.
+//!
+//! kube-client finds one too, but asks `$NO_PROXY` about the proxy and not about the server.
 
 use std::net::IpAddr;
 
+use http::Uri;
+use kube_client::config::Kubeconfig;
+
+/// The one that the kubeconfig names for a cluster: that of the context, or another.
+pub(super) fn named(
+    kubeconfig: &Kubeconfig,
+    context: Option<&str>,
+    cluster: Option<&str>,
+) -> Option<Uri> {
+    let of_context = || {
+        let named = kubeconfig.contexts.iter().find(|each| Some(&*each.name) == context)?;
+        Some(&*named.context.as_ref()?.cluster)
+    };
+    let cluster = cluster.or_else(of_context)?;
+    let named = kubeconfig.clusters.iter().find(|each| each.name == cluster)?;
+    named.cluster.as_ref()?.proxy_url.as_ref()?.parse().ok()
+}
+
+/// The one that the environment names for all servers, if it is for this one. Without TLS it is not: another
+/// variable would name it.
+pub(super) fn of_environment(server: &Uri) -> Option<Uri> {
+    let proxy = set("HTTPS_PROXY").or_else(|| set("https_proxy"))?;
+    let rules = set("NO_PROXY").or_else(|| set("no_proxy")).unwrap_or_default();
+    let port = server.port_u16().unwrap_or(443);
+    let bypassed = is_bypassed(server.host().unwrap_or_default(), port, &rules);
+    let proxy = if proxy.contains("://") { proxy } else { format!("http://{proxy}") };
+    proxy.parse().ok().filter(|_| server.scheme_str() == Some("https") && !bypassed)
+}
+
+fn set(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 /// Whether the environment's proxies are not for this host: it is this machine, or `$NO_PROXY` names it.
-pub(super) fn is_bypassed(host: &str, port: u16, no_proxy: &str) -> bool {
+fn is_bypassed(host: &str, port: u16, no_proxy: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_lowercase();
     let address: Option<IpAddr> = host.parse().ok();
     if host == "localhost" || address.is_some_and(|address| address.is_loopback()) {

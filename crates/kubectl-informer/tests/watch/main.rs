@@ -11,6 +11,7 @@ mod ends;
 mod errors;
 mod outputs;
 mod places;
+mod proxies;
 mod scopes;
 mod screens;
 mod survives;

@@ -192,26 +192,6 @@ fn programs_give_credentials_or_are_named() {
     }
 }
 
-/// A proxy that is there for the rest of the world.
-#[test]
-fn this_machine_is_reached_without_a_proxy() {
-    let place = directory("watch-proxy");
-    let cluster = Cluster(Serving::start_in(place.clone(), &[]));
-    let mut command = cluster.tool(&["watch", "namespaces", "-o", "name", "--count", "1"]);
-    command.env("HTTPS_PROXY", "http://127.0.0.1:1").env_remove("NO_PROXY");
-    let run = ended(command);
-    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "namespace/default\n"), "{run:?}");
-
-    let file = place.join("elsewhere");
-    fs::write(&file, kubeconfig("https://cluster.example.com:6443")).unwrap();
-    let mut command = tool(&place, &["watch", "pods"], Some(&file));
-    command.env("HTTPS_PROXY", "http://proxy.example.com").env("NO_PROXY", "other.example.com");
-    let run = ended(command);
-    assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.stderr.contains("behind the proxy proxy.example.com"), "{run:?}");
-    assert!(run.stderr.contains("$NO_PROXY"), "{run:?}");
-}
-
 #[test]
 fn a_context_that_is_not_there_names_those_that_are() {
     let home = directory("watch-context");
