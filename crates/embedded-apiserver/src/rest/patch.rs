@@ -15,6 +15,7 @@ use crate::negotiate;
 use crate::object::{self, Object};
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
+use crate::validate;
 use crate::view::View;
 
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -111,14 +112,7 @@ impl Change {
 
 /// The answer to JSON that is no patch, in the words of Go.
 fn no_patch(value: &Value, go_type: &str) -> Status {
-    let found = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
+    let found = validate::json_type(value);
     let why = format!("json: cannot unmarshal {found} into Go value of type {go_type}");
     Status::bad_request(format!("error decoding patch: {why}"))
 }

@@ -139,15 +139,19 @@ fn time(text: &str) -> Result<(), String> {
 }
 
 pub(super) fn mismatch(value: &Value, of: &str, place: &str, go_type: &str) -> String {
-    let found = match value {
+    unmarshal(json_type(value), of, place, go_type)
+}
+
+/// What Go calls a value of JSON.
+pub(crate) fn json_type(value: &Value) -> &'static str {
+    match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
         Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
-    };
-    unmarshal(found, of, place, go_type)
+    }
 }
 
 fn unmarshal(found: &str, of: &str, place: &str, go_type: &str) -> String {

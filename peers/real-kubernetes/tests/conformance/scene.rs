@@ -176,3 +176,14 @@ pub(crate) fn name(object: &Value) -> &str {
 pub(crate) fn names(list: &Value) -> Vec<&str> {
     list["items"].as_array().into_iter().flatten().map(name).collect()
 }
+
+/// One that claims a status, which is not its to claim.
+pub(crate) fn deployment(replicas: u32) -> Value {
+    json!({"metadata": {"name": "a"}, "spec": {
+        "replicas": replicas, "selector": {"matchLabels": {"app": "a"}},
+        "template": {
+            "metadata": {"labels": {"app": "a"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        },
+    }, "status": {"replicas": 7}})
+}

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::on_both;
-use crate::scene::{Scene, version};
+use crate::scene::{Scene, deployment, version};
 
 on_both! {
     a_create_sets_no_status,
@@ -12,16 +12,6 @@ on_both! {
     a_status_update_leaves_the_rest,
     generations_count_changes_of_the_spec,
     a_status_update_from_an_old_version_is_a_conflict,
-}
-
-fn deployment(replicas: u32) -> Value {
-    json!({"metadata": {"name": "a"}, "spec": {
-        "replicas": replicas, "selector": {"matchLabels": {"app": "a"}},
-        "template": {
-            "metadata": {"labels": {"app": "a"}},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        },
-    }, "status": {"replicas": 7}})
 }
 
 async fn created(scene: &Scene) -> Result<(String, String, Value)> {

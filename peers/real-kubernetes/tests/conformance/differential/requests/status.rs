@@ -1,23 +1,14 @@
 //! The wall between spec and status, and generations.
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::run::compare;
 use super::super::script::Script;
+use crate::scene::deployment;
 
 /// Where defaults of a kind are not the question.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-
-fn deployment(replicas: u32) -> Value {
-    json!({"metadata": {"name": "a"}, "spec": {
-        "replicas": replicas, "selector": {"matchLabels": {"app": "a"}},
-        "template": {
-            "metadata": {"labels": {"app": "a"}},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        },
-    }, "status": {"replicas": 7}})
-}
 
 #[tokio::test]
 async fn status_is_apart_alike() -> Result<()> {
