@@ -46,6 +46,8 @@ pub(crate) enum Cause {
     Decode { key: Option<ObjectKey> },
     /// An object that cannot be kept: no metadata, or a transform that failed.
     Unreadable { key: Option<ObjectKey> },
+    /// A store that did not take a list.
+    Store,
     /// No index of that name.
     UnknownIndex,
     /// The informer or factory was stopped.
@@ -139,6 +141,10 @@ impl Error {
     /// A watch on which nothing came for too long: the connection is taken for dead.
     pub fn is_silence(&self) -> bool {
         matches!(self.cause(), Cause::Silence)
+    }
+    /// A store of the program's own did not take a list; it is offered the next one after a pause.
+    pub fn is_store(&self) -> bool {
+        matches!(self.cause(), Cause::Store)
     }
     /// No index of that name.
     pub fn is_unknown_index(&self) -> bool {

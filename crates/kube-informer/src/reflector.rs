@@ -11,18 +11,21 @@ mod table;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::{ErrorReport, ListWatch, State};
 
+pub(crate) use backoff::Delays;
 pub(crate) use observe::Observer;
-pub(crate) use state::SILENCE_MAX;
+pub(crate) use state::{SILENCE_MAX, Settings};
 pub use store::ReflectorStore;
 
 /// List, then watch, for ever; every error is retried, reported and never ends it.
 ///
-/// It lists from the server's cache first, then watches on from there over one connection. Watches
-/// that end, break or fall silent are resumed from the last version; only where that cannot be had
-/// any more is everything listed again, never from an older state than was seen.
+/// It lists from the server's cache first, then watches from there over one connection. Watches
+/// that end, break or fall silent are resumed from the last version. Only if that cannot be had
+/// any more is everything listed again, never from an older state than was seen. If watches keep
+/// failing where lists work, it polls.
 #[must_use = "does nothing until run"]
 pub struct Reflector<S> {
     list_watch: Arc<dyn ListWatch>,
@@ -30,10 +33,9 @@ pub struct Reflector<S> {
     options: Options,
 }
 
-/// What a reflector may be told.
 #[derive(Default)]
 pub(crate) struct Options {
-    page_objects: Option<u32>,
+    settings: Settings,
     seed: Option<u64>,
     observers: Vec<Arc<dyn Observer>>,
 }
@@ -51,16 +53,42 @@ impl<S: ReflectorStore> Reflector<S> {
     /// Objects per page of a LIST. Without this, 500 where the server has to read its storage, and
     /// no pages where it can answer from its cache.
     pub fn page_size(mut self, objects: u32) -> Self {
-        self.options.page_objects = Some(objects).filter(|objects| *objects > 0);
+        self.options.settings.set_page_size(objects);
         self
     }
 
-    /// Told of every error, and of what is done about it.
+    /// Whether to ask the server to stream lists (client-go's `WatchList`). On by default; a server
+    /// that cannot is noticed and listed.
+    pub fn streaming_lists(mut self, streaming: bool) -> Self {
+        self.options.settings.streaming = streaming;
+        self
+    }
+
+    /// How long a watch lasts before the server ends it: this, and up to as much again at random, so
+    /// that watches spread over servers. Five minutes by default, at least one second.
+    pub fn watch_timeout(mut self, least: Duration) -> Self {
+        self.options.settings.set_watch_timeout(least);
+        self
+    }
+
+    /// The pauses between retries: the first, which doubles with each consecutive failure, and the
+    /// longest. Up to as much again is added at random. 0.8 and 30 seconds by default.
+    pub fn backoff(mut self, first: Duration, max: Duration) -> Self {
+        self.options.settings.delays = Delays::new(first, max);
+        self
+    }
+
+    pub(crate) fn settings(mut self, settings: Settings) -> Self {
+        self.options.settings = settings;
+        self
+    }
+
+    /// Calls this with every error, and with what is done about it.
     pub fn on_error(self, report: impl Fn(&ErrorReport) + Send + Sync + 'static) -> Self {
         self.observer(Arc::new(observe::OnError(report)))
     }
 
-    /// Told of every change of state.
+    /// Calls this with every change of state.
     pub fn on_state(self, report: impl Fn(State) + Send + Sync + 'static) -> Self {
         self.observer(Arc::new(observe::OnState(report)))
     }
@@ -70,13 +98,13 @@ impl<S: ReflectorStore> Reflector<S> {
         self
     }
 
-    /// Where its randomness (jitter, watch timeouts) comes from: the same seed, the same run.
+    /// Seeds its randomness (jitter, watch timeouts): the same seed, the same run.
     pub fn seed(mut self, seed: u64) -> Self {
         self.options.seed = Some(seed);
         self
     }
 
-    /// Runs until `stop` is ready; gives the store back.
+    /// Runs until `stop` is ready, then returns the store.
     pub async fn run_until(mut self, stop: impl Future + Send) -> S {
         let driver = run::Driver::new(&*self.list_watch, &mut self.store, &self.options);
         tokio::select! {

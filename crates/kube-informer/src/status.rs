@@ -72,7 +72,7 @@ pub struct InformerStatus {
     pub staleness: Option<Duration>,
     /// Objects in the cache.
     pub objects: usize,
-    /// Objects that lists have brought since the start: how far a first list is that is not in the
+    /// Objects that the longest list so far has brought: how far a first list is that is not in the
     /// cache yet.
     pub received: u64,
     /// Objects that could not be kept.
@@ -117,6 +117,12 @@ pub enum Next {
         /// The pause before it.
         after: Duration,
     },
+    /// Watches keep failing where lists may work: list again, as often as the backoff allows, until a
+    /// watch works. The cache is as old as the last list until then.
+    Poll {
+        /// The pause before the next list.
+        after: Duration,
+    },
     /// The server cannot stream lists: LIST, from now on.
     FallBackToList,
     /// One object is recorded as failed; the rest goes on.
@@ -126,10 +132,17 @@ pub enum Next {
 impl fmt::Display for Next {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Next::Resume { after } if after.is_zero() => f.write_str("watching on"),
-            Next::Resume { after } => write!(f, "watching on in {:.1} s", after.as_secs_f64()),
+            Next::Resume { after } if after.is_zero() => f.write_str("resuming the watch"),
+            Next::Resume { after } => {
+                write!(f, "resuming the watch in {:.1} s", after.as_secs_f64())
+            }
             Next::Relist { after } if after.is_zero() => f.write_str("listing again"),
             Next::Relist { after } => write!(f, "listing again in {:.1} s", after.as_secs_f64()),
+            Next::Poll { after } => write!(
+                f,
+                "watches keep failing, polling with lists instead: the next in {:.1} s",
+                after.as_secs_f64()
+            ),
             Next::FallBackToList => f.write_str("listing without streaming from now on"),
             Next::SkipObject => f.write_str("going on without this object"),
         }

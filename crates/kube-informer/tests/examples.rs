@@ -105,7 +105,7 @@ fn errors_are_in_plain_words_with_what_is_done_about_them() {
     let lines = run("errors");
     let has =
         |parts: &[&str]| lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
-    assert!(has(&["nobody listens", "attempt 2", "watching on in"]), "{lines:#?}");
+    assert!(has(&["nobody listens", "attempt 2", "resuming the watch in"]), "{lines:#?}");
     assert!(has(&["(410)", "while watching", "listing again in"]), "{lines:#?}");
     assert!(
         has(&["(403)", r#"grant the verb "watch" on the resource "configmaps""#]),

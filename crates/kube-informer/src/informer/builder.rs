@@ -159,7 +159,7 @@ impl<K: 'static> InformerBuilder<K> {
     /// Objects per page of a LIST; see [`Reflector::page_size`](crate::Reflector::page_size). Heeded
     /// by who makes the informer first.
     pub fn page_size(mut self, objects: u32) -> Self {
-        self.options.tuning.page_size = Some(objects);
+        self.options.tuning.reflector.set_page_size(objects);
         self
     }
 

@@ -17,7 +17,7 @@ use super::failures::Failures;
 use super::observed::{Observed, OnError, PartObserver};
 use crate::indexer::Store;
 use crate::processor::{Joining, Processor};
-use crate::reflector::Reflector;
+use crate::reflector::{Reflector, Settings};
 use crate::wait::{Progress, Watched};
 use crate::{
     Delta, DeltaFifo, Error, InformerStatus, ListWatch, Lister, ResourceVersion, Result, State,
@@ -38,10 +38,10 @@ pub(crate) struct Core {
     tasks: TaskTracker,
 }
 
-/// What seldom anybody sets.
+/// Rarely changed settings.
 #[derive(Clone, Default)]
 pub(crate) struct Tuning {
-    pub(crate) page_size: Option<u32>,
+    pub(crate) reflector: Settings,
     pub(crate) seed: Option<u64>,
 }
 
@@ -157,10 +157,8 @@ impl Core {
         let queue = DeltaFifo::in_order(Lister::new(self.store.clone(), None));
         let observer = PartObserver { observed: self.observed.clone(), part };
         let mut reflector = Reflector::shared(self.sources[part].clone(), queue.clone())
+            .settings(self.tuning.reflector.clone())
             .observer(Arc::new(observer));
-        if let Some(objects) = self.tuning.page_size {
-            reflector = reflector.page_size(objects);
-        }
         if let Some(seed) = self.tuning.seed {
             reflector = reflector.seed(seed.wrapping_add(part as u64));
         }
@@ -179,6 +177,7 @@ impl Core {
                 (part, deltas) = poll_fn(|context| next(queues, turn, context)) => {
                     turn = part + 1;
                     self.apply(part, deltas);
+                    self.observed.applied(part);
                 }
                 () = self.resync_due() => self.processor.resync(Instant::now()),
             }

@@ -10,17 +10,18 @@ use tokio::time::Instant;
 
 use crate::reflector::{Observer, SILENCE_MAX};
 use crate::wait::Progress;
-use crate::{Error, ErrorReport, Next, ResourceVersion, State};
+use crate::{Error, ErrorReport, Next, State};
 
-/// Who waits for the first list is given a sign of life this often while something of it comes.
+/// Waiters for the first list receive progress updates this often while something of it comes.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) type OnError = Arc<dyn Fn(&ErrorReport) + Send + Sync>;
 
-/// Written by the reflectors, read by everybody.
+/// Written by the reflectors and the writer of the cache, read by everyone.
 pub(crate) struct Observed {
     pub(super) state: watch::Sender<State>,
     pub(super) progress: watch::Sender<Progress>,
+    /// Changes of it and of `state` are one step.
     seen: Mutex<Seen>,
     on_error: RwLock<Vec<OnError>>,
 }
@@ -28,43 +29,68 @@ pub(crate) struct Observed {
 struct Seen {
     since: Instant,
     last_error: Option<Error>,
-    /// How much has come, and when somebody was last told.
-    received: u64,
+    /// When waiters were last told of progress.
     told: Option<Instant>,
+    stopped: bool,
     parts: Vec<Part>,
 }
 
-/// What is known of a reflector.
+/// What is known of a reflector, and of what it brought.
 struct Part {
     state: State,
     /// When anything came.
     heard: Option<Instant>,
-    /// When the server last said a version: all up to that was here.
-    confirmed: Option<Instant>,
+    /// Since when something that came has not been applied to the cache.
+    waiting: Option<Instant>,
+    /// When the cache last took in what the server said: all up to that is there.
+    applied: Option<Instant>,
     silence_max: Duration,
+    /// How many objects the list has brought that is being read, and how many any list has brought:
+    /// only what goes beyond that is progress.
+    received: u64,
+    furthest: u64,
 }
 
 impl Part {
+    fn new() -> Self {
+        Self {
+            state: State::Idle,
+            heard: None,
+            waiting: None,
+            applied: None,
+            silence_max: SILENCE_MAX,
+            received: 0,
+            furthest: 0,
+        }
+    }
+
+    /// A cache that stands still is not live, however much comes from the server.
     fn is_live(&self) -> bool {
         let heard = self.heard.is_some_and(|heard| heard.elapsed() < self.silence_max);
-        matches!(self.state, State::Watching) && heard
+        let stuck = self.waiting.is_some_and(|since| since.elapsed() >= self.silence_max);
+        matches!(self.state, State::Watching) && heard && !stuck
+    }
+
+    /// Counts an object of a list. Returns whether that is further than any list has come.
+    fn receive(&mut self) -> bool {
+        self.received += 1;
+        let further = self.received > self.furthest;
+        self.furthest = self.furthest.max(self.received);
+        further
     }
 }
 
 impl Observed {
     pub(super) fn new(parts: usize) -> Self {
-        let part =
-            || Part { state: State::Idle, heard: None, confirmed: None, silence_max: SILENCE_MAX };
-        let parts = std::iter::repeat_with(part).take(parts).collect();
         Self {
             state: watch::Sender::new(State::Idle),
             progress: watch::Sender::new(Progress::default()),
             seen: Mutex::new(Seen {
                 since: Instant::now(),
                 last_error: None,
-                received: 0,
                 told: None,
-                parts,
+                stopped: false,
+                parts: std::iter::repeat_with(Part::new).take(parts).collect(),
             }),
             on_error: RwLock::default(),
         }
@@ -82,30 +108,51 @@ impl Observed {
         self.seen.lock().last_error.clone()
     }
 
+    /// How many objects the furthest list of each part has brought.
     pub(super) fn received(&self) -> u64 {
-        self.seen.lock().received
+        self.seen.lock().received()
     }
 
-    /// That of the part that was confirmed longest ago.
+    /// That of the part whose content was confirmed longest ago.
     pub(super) fn staleness(&self) -> Option<Duration> {
-        let confirmed: Option<Vec<_>> =
-            self.seen.lock().parts.iter().map(|part| part.confirmed).collect();
-        Some(confirmed?.into_iter().min()?.elapsed())
+        let applied: Option<Vec<_>> =
+            self.seen.lock().parts.iter().map(|part| part.applied).collect();
+        Some(applied?.into_iter().min()?.elapsed())
     }
 
     pub(super) fn is_live(&self) -> bool {
         self.seen.lock().parts.iter().all(Part::is_live)
     }
 
+    /// The cache has taken in something that a part brought.
+    pub(super) fn applied(&self, part: usize) {
+        if let Some(part) = self.seen.lock().parts.get_mut(part) {
+            part.applied = Some(Instant::now());
+            // If more waits, the next thing that comes finds that out.
+            part.waiting = None;
+        }
+    }
+
     /// It is over, for all parts.
     pub(super) fn stopped(&self) {
-        self.enter(State::Stopped);
+        self.change(|seen| seen.stopped = true);
         self.progress.send_modify(|progress| progress.stopped = true);
     }
 
-    fn enter(&self, state: State) {
-        self.seen.lock().since = Instant::now();
+    /// What changes the state and that it is published are one step, or a state of one part could
+    /// be published over that of another which came later.
+    fn change(&self, change: impl FnOnce(&mut Seen)) {
+        let mut seen = self.seen.lock();
+        change(&mut seen);
+        seen.since = Instant::now();
+        let state = if seen.stopped { State::Stopped } else { worst(&seen.parts) };
         self.state.send_replace(state);
+    }
+}
+
+impl Seen {
+    fn received(&self) -> u64 {
+        self.parts.iter().map(|part| part.furthest).sum()
     }
 }
 
@@ -137,9 +184,13 @@ impl PartObserver {
 
 impl Observer for PartObserver {
     fn state(&self, state: &State) {
-        self.part(|part| part.state = state.clone());
-        let worst = worst(&self.observed.seen.lock().parts);
-        self.observed.enter(worst);
+        self.observed.change(|seen| {
+            let Some(part) = seen.parts.get_mut(self.part) else { return };
+            part.state = state.clone();
+            if matches!(state, State::Listing | State::Streaming) {
+                part.received = 0;
+            }
+        });
     }
 
     fn error(&self, report: &ErrorReport) {
@@ -155,29 +206,29 @@ impl Observer for PartObserver {
         }
     }
 
-    fn heard(&self, version: Option<&ResourceVersion>) {
+    fn received(&self) {
         let now = Instant::now();
         let mut seen = self.observed.seen.lock();
-        let Some(part) = seen.parts.get_mut(self.part) else { return };
-        part.heard = Some(now);
-        if version.is_some() {
-            part.confirmed = Some(now);
-        }
-        // What one part watches is no progress of another that cannot be listed.
-        if !matches!(part.state, State::Listing | State::Streaming) {
-            return;
-        }
-        seen.received += 1;
-        if seen.told.is_some_and(|told| now.duration_since(told) < PROGRESS_EVERY) {
+        let further = seen.parts.get_mut(self.part).is_some_and(Part::receive);
+        let recently = seen.told.is_some_and(|told| now.duration_since(told) < PROGRESS_EVERY);
+        if !further || recently {
             return;
         }
         seen.told = Some(now);
-        let received = seen.received;
+        let received = seen.received();
         drop(seen);
-        // Only who waits for the first list wants to know.
+        // Nothing else waits for lists.
         if !self.observed.progress.borrow().synced {
             self.observed.progress.send_modify(|progress| progress.received = received);
         }
+    }
+
+    fn heard(&self) {
+        self.part(|part| part.heard = Some(Instant::now()));
+    }
+
+    fn storing(&self) {
+        self.part(|part| _ = part.waiting.get_or_insert_with(Instant::now));
     }
 
     fn patience(&self, silence_max: Duration) {

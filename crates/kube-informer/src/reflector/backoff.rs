@@ -2,47 +2,75 @@
 
 use std::time::Duration;
 
-/// client-go's numbers: they came down to about 0.2 requests a second and client in an outage.
-const FIRST: Duration = Duration::from_millis(800);
-const MAX: Duration = Duration::from_secs(30);
+/// The delays before retries: the first, and the longest. Each is doubled from the one before, and up
+/// to as much again is added at random.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Delays {
+    pub(crate) first: Duration,
+    pub(crate) max: Duration,
+}
 
-/// Exponential, with a jitter of up to the whole delay on top, so that clients that failed together
-/// do not come back together.
+/// A longer delay than this is a mistake.
+const DELAY_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Delays {
+    /// Delays of any size, as near as they make sense: at least a millisecond, so that a failing
+    /// server is not asked in a loop.
+    pub(crate) fn new(first: Duration, max: Duration) -> Self {
+        let max = max.clamp(Duration::from_millis(1), DELAY_MAX);
+        Self { first: first.clamp(Duration::from_millis(1), max), max }
+    }
+}
+
+/// client-go's numbers: they came down to about 0.2 requests a second and client in an outage.
+impl Default for Delays {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(800), max: Duration::from_secs(30) }
+    }
+}
+
+/// Failures further apart than this are not consecutive. client-go has the same number.
+const QUIET_RESET: Duration = Duration::from_secs(120);
+
+/// Counts consecutive failures, and says how long to wait after each. Health is time without a
+/// failure: nothing that happens between two failures makes the second one the first.
+///
+/// Time is what has passed since the reflector began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
+    /// When the delay after the last failure ended.
+    retried: Duration,
 }
 
 impl Backoff {
-    /// The next delay. `random` is in `0.0..1.0`.
-    pub(crate) fn next(&mut self, random: f64) -> Duration {
-        // 2^6 times the first delay is more than the largest one.
-        let delay = (FIRST * 2_u32.pow(self.failures.min(6))).min(MAX);
-        self.failures = self.failures.saturating_add(1);
-        delay.mul_f64(1.0 + random)
+    /// Counts a failure, and returns the delay after it. `random` is in `0.0..1.0`: clients that
+    /// failed together do not come back together.
+    pub(crate) fn fail(&mut self, now: Duration, delays: Delays, random: f64) -> Duration {
+        let doublings = self.failures(now).min(31);
+        let delay = delays.first.saturating_mul(1 << doublings).min(delays.max);
+        self.count(now, delay.mul_f64(1.0 + random))
     }
 
-    /// The longest delay at once, for what will not be better in a second: a missing permission, a
-    /// resource that is not there.
-    pub(crate) fn slow(&mut self, random: f64) -> Duration {
-        self.failures = self.failures.saturating_add(1);
-        MAX.mul_f64(1.0 + random)
+    /// Counts a failure that is retried at once.
+    pub(crate) fn fail_now(&mut self, now: Duration) -> Duration {
+        self.count(now, Duration::ZERO)
     }
 
-    /// Counts a failure that is not waited for.
-    pub(crate) fn none(&mut self) -> Duration {
-        self.failures = self.failures.saturating_add(1);
-        Duration::ZERO
+    fn count(&mut self, now: Duration, delay: Duration) -> Duration {
+        self.failures = self.failures(now).saturating_add(1);
+        self.retried = now.saturating_add(delay);
+        delay
     }
 
-    /// It went well.
+    /// What was tried went well.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// Failures in a row.
-    pub(crate) fn failures(self) -> u32 {
-        self.failures
+    /// The number of consecutive failures.
+    pub(crate) fn failures(self, now: Duration) -> u32 {
+        if now > self.retried.saturating_add(QUIET_RESET) { 0 } else { self.failures }
     }
 }
 
@@ -50,25 +78,42 @@ impl Backoff {
 mod tests {
     use super::*;
 
+    const ZERO: Duration = Duration::ZERO;
+
     #[test]
     fn r11_delays_double_from_800_ms_to_30_s() {
         let mut backoff = Backoff::default();
-        let delays: Vec<_> = (0..9).map(|_| backoff.next(0.0).as_millis()).collect();
+        let delays: Vec<_> =
+            (0..9).map(|_| backoff.fail(ZERO, Delays::default(), 0.0).as_millis()).collect();
         assert_eq!(delays, [800, 1600, 3200, 6400, 12800, 25600, 30000, 30000, 30000]);
     }
 
     #[test]
     fn r11_jitter_is_up_to_the_whole_delay() {
         let mut backoff = Backoff::default();
-        assert_eq!(backoff.next(0.5).as_millis(), 1200);
-        assert!(backoff.slow(0.999) < Duration::from_secs(60));
+        assert_eq!(backoff.fail(ZERO, Delays::default(), 0.5).as_millis(), 1200);
+        let mut slow = Backoff { failures: 9, retried: ZERO };
+        assert!(slow.fail(ZERO, Delays::default(), 0.999) < Duration::from_secs(60));
     }
 
     #[test]
-    fn r12_success_resets_and_a_million_failures_do_not() {
-        let mut backoff = Backoff { failures: u32::MAX };
-        assert_eq!(backoff.next(0.0), MAX);
+    fn r12_success_or_two_quiet_minutes_reset_and_a_million_failures_do_not() {
+        let mut backoff = Backoff { failures: u32::MAX, retried: ZERO };
+        assert_eq!(backoff.fail(ZERO, Delays::default(), 0.0), Duration::from_secs(30));
+        // The delay itself does not count as quiet.
+        let end = Duration::from_secs(30) + QUIET_RESET;
+        assert_eq!(backoff.failures(end), u32::MAX);
+        assert_eq!(backoff.failures(end + Duration::from_millis(1)), 0);
         backoff.reset();
-        assert_eq!(backoff.next(0.0), FIRST);
+        assert_eq!(backoff.fail(ZERO, Delays::default(), 0.0), Duration::from_millis(800));
+    }
+
+    #[test]
+    fn delays_of_any_size_are_taken() {
+        for (first, max) in [(ZERO, ZERO), (Duration::MAX, Duration::MAX), (Duration::MAX, ZERO)] {
+            let mut backoff = Backoff { failures: 40, retried: ZERO };
+            let delay = backoff.fail(Duration::MAX, Delays::new(first, max), 0.9);
+            assert!(delay > ZERO && delay <= DELAY_MAX * 2, "{delay:?}");
+        }
     }
 }

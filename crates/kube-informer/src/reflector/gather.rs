@@ -1,4 +1,4 @@
-//! A list as it comes together: nobody sees it before it is whole.
+//! A list as it comes together: nothing of it is seen before it is whole.
 
 use hashbrown::HashMap;
 
@@ -11,13 +11,15 @@ pub(super) struct Gather {
     objects: Vec<Option<Object>>,
     /// Only streams need it: a list does not name an object twice.
     places: HashMap<ObjectKey, usize>,
-    unreadable: Vec<Error>,
+    unreadable: HashMap<ObjectKey, Error>,
+    /// Of objects whose key could not be read either.
+    nameless: Vec<Error>,
     of_any_history: bool,
 }
 
 impl Gather {
-    /// A list that is about to come. One of the most recent state, whatever was seen before, may be
-    /// of another history of the server.
+    /// Starts a list. One of the most recent state, whatever was seen before, may be of another
+    /// history of the server.
     pub(super) fn new(of_any_history: bool) -> Self {
         Self { of_any_history, ..Self::default() }
     }
@@ -26,14 +28,14 @@ impl Gather {
         self.of_any_history
     }
 
-    /// An item of a list.
+    /// Adds an item of a list.
     pub(super) fn push(&mut self, object: Object) {
         self.objects.push(Some(object));
     }
 
-    /// An object of a stream, in place of the one that has its key.
+    /// Adds an object of a stream, in place of the one that has its key.
     pub(super) fn put(&mut self, object: Object) {
-        self.forget_unreadable(object.key());
+        self.unreadable.remove(object.key());
         let next = self.objects.len();
         let place = *self.places.entry(object.key().clone()).or_insert(next);
         if place == next {
@@ -43,36 +45,73 @@ impl Gather {
         }
     }
 
-    /// An object of a stream went.
+    /// Removes an object that was deleted while its list was streamed.
     pub(super) fn remove(&mut self, key: &ObjectKey) {
-        self.forget_unreadable(key);
+        self.unreadable.remove(key);
         if let Some(place) = self.places.remove(key) {
             self.objects[place] = None;
         }
     }
 
-    /// An item that could not be kept.
+    /// Records an item that could not be kept.
     pub(super) fn unreadable(&mut self, error: Error) {
-        self.unreadable.push(error);
+        match error.key().cloned() {
+            Some(key) => _ = self.unreadable.insert(key, error),
+            None => self.nameless.push(error),
+        }
     }
 
-    /// An object that could not be kept in a stream: what came of it before is not its state now.
+    /// Records an object that could not be kept in a stream: what came of it before is not its state
+    /// now.
     pub(super) fn put_unreadable(&mut self, error: Error, deleted: bool) {
-        if let Some(key) = error.key().cloned() {
-            self.remove(&key);
+        if let Some(key) = error.key() {
+            self.remove(&key.clone());
         }
         if !deleted {
-            self.unreadable.push(error);
+            self.unreadable(error);
         }
     }
 
-    fn forget_unreadable(&mut self, key: &ObjectKey) {
-        if !self.unreadable.is_empty() {
-            self.unreadable.retain(|error| error.key() != Some(key));
-        }
-    }
-
+    /// The objects, and what could not be kept, sorted by key.
     pub(super) fn finish(self) -> (Vec<Object>, Vec<Error>) {
-        (self.objects.into_iter().flatten().collect(), self.unreadable)
+        let mut unreadable: Vec<_> = self.unreadable.into_values().collect();
+        unreadable.sort_unstable_by(|one, other| one.key().cmp(&other.key()));
+        unreadable.extend(self.nameless);
+        (self.objects.into_iter().flatten().collect(), unreadable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Cause;
+
+    fn unreadable(name: &str) -> Error {
+        Error::new(Cause::Unreadable { key: Some(ObjectKey::cluster(name)) }, name)
+    }
+
+    #[test]
+    fn an_object_that_becomes_readable_or_goes_is_not_unreadable() {
+        let mut gather = Gather::new(false);
+        for name in ["c", "b", "a"] {
+            gather.put_unreadable(unreadable(name), false);
+        }
+        gather.put_unreadable(Error::new(Cause::Unreadable { key: None }, "nameless"), false);
+        gather.put(Object::from_json(r#"{"metadata":{"name":"b"}}"#).unwrap());
+        gather.put_unreadable(unreadable("c"), true);
+        let (objects, errors) = gather.finish();
+        assert_eq!(objects.len(), 1);
+        let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["a", "nameless"]);
+    }
+
+    /// Quadratic, this took 43 s.
+    #[test]
+    fn a_stream_of_unreadable_objects_takes_linear_time() {
+        let mut gather = Gather::new(false);
+        for number in 0..40_000 {
+            gather.put_unreadable(unreadable(&number.to_string()), false);
+        }
+        assert_eq!(gather.finish().1.len(), 40_000);
     }
 }

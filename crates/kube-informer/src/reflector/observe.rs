@@ -1,9 +1,9 @@
-//! Who is told what a reflector does.
+//! Observers of a reflector, and its log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::{ErrorReport, ListWatch, Next, ResourceVersion, State};
+use crate::{ErrorReport, ListWatch, Next, State};
 
 /// Told what a reflector does. All of these are quick.
 pub(crate) trait Observer: Send + Sync {
@@ -13,10 +13,12 @@ pub(crate) trait Observer: Send + Sync {
     fn error(&self, report: &ErrorReport) {
         let _ = report;
     }
-    /// Something came from the server; at this version, if it said one.
-    fn heard(&self, version: Option<&ResourceVersion>) {
-        let _ = version;
-    }
+    /// An object of a list came.
+    fn received(&self) {}
+    /// A watch was opened, or brought something.
+    fn heard(&self) {}
+    /// The store is about to be given something.
+    fn storing(&self) {}
     /// How long silence may last, now.
     fn patience(&self, silence_max: std::time::Duration) {
         let _ = silence_max;
@@ -48,6 +50,8 @@ pub(super) struct Observers<'a> {
 /// The error that was logged last and is not over yet.
 struct Trouble {
     text: String,
+    /// Lists have taken the place of watches.
+    polling: bool,
     /// It is over when a watch brings something; a list alone would get through all the same.
     of_watch: bool,
 }
@@ -66,9 +70,18 @@ impl<'a> Observers<'a> {
         self.each(|observer| observer.state(state));
     }
 
-    pub(super) fn heard(&self, version: Option<&ResourceVersion>) {
-        // Ours, never a user's: nothing to contain.
-        self.all.iter().for_each(|observer| observer.heard(version));
+    // The next four are ours, never a user's: there is nothing to contain.
+
+    pub(super) fn received(&self) {
+        self.all.iter().for_each(|observer| observer.received());
+    }
+
+    pub(super) fn heard(&self) {
+        self.all.iter().for_each(|observer| observer.heard());
+    }
+
+    pub(super) fn storing(&self) {
+        self.all.iter().for_each(|observer| observer.storing());
     }
 
     pub(super) fn patience(&self, silence_max: std::time::Duration) {
@@ -77,9 +90,11 @@ impl<'a> Observers<'a> {
 
     pub(super) fn error(&mut self, report: &ErrorReport) {
         let text = report.error.to_string();
+        let polling = matches!(report.next, Next::Poll { .. });
+        let known = |trouble: &Trouble| trouble.text == text && trouble.polling == polling;
         if report.next == Next::SkipObject {
             tracing::warn!(informer = %self.name, "{report}");
-        } else if self.trouble.as_ref().is_none_or(|trouble| trouble.text != text) {
+        } else if !self.trouble.as_ref().is_some_and(known) {
             let expired = report.error.is_expired();
             if expired {
                 tracing::info!(informer = %self.name, "{report}");
@@ -87,7 +102,7 @@ impl<'a> Observers<'a> {
                 tracing::warn!(informer = %self.name, "{report}");
             }
             let of_watch = matches!(report.during, State::Watching) && !expired;
-            self.trouble = Some(Trouble { text, of_watch });
+            self.trouble = Some(Trouble { text, polling, of_watch });
         }
         self.each(|observer| observer.error(report));
     }
@@ -102,7 +117,7 @@ impl<'a> Observers<'a> {
     /// A watch has brought something.
     pub(super) fn well(&mut self) {
         if let Some(Trouble { text, .. }) = self.trouble.take() {
-            tracing::info!(informer = %self.name, "{}: going on, after: {text}", self.name);
+            tracing::info!(informer = %self.name, "{}: recovered from: {text}", self.name);
         }
     }
 

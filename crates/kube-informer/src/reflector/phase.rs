@@ -39,22 +39,129 @@ pub(crate) enum Seen {
     Bookmark { initial_events_end: bool },
 }
 
+/// What to do when nothing has come for a while.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Alarm {
+    /// Ask the server for its version, and tell [`Machine::server_is_at`](super::state::Machine::server_is_at).
+    AskVersion,
+    /// Give up: tell [`Machine::failed`](super::state::Machine::failed).
+    Silence(Error),
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Phase {
-    /// Reading a list: which version was asked for, on which page, and what the first page said.
+    /// Reading a list.
     List { page: Page },
     /// Reading the initial events of a streaming list.
     Stream { asked: Option<ResourceVersion>, began: Duration, heard: Duration },
-    /// Watching, since when; events since then.
-    Watch { asked: ResourceVersion, opened: Option<Duration>, heard: Duration, events: u64 },
+    /// Watching.
+    Watch(Watch),
     /// Waiting, and then.
     Wait { until: Duration, then: Box<Phase> },
 }
 
+impl Phase {
+    /// This, after a pause.
+    pub(super) fn after(self, now: Duration, pause: Duration) -> Self {
+        if pause.is_zero() {
+            return self;
+        }
+        Phase::Wait { until: now + pause, then: Box::new(self) }
+    }
+}
+
+/// A watch.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Watch {
+    /// The version that it starts from.
+    pub(super) asked: ResourceVersion,
+    pub(super) opened: Option<Duration>,
+    pub(super) heard: Duration,
+    pub(super) events: u64,
+    /// It has brought a version that was not known before.
+    pub(super) advanced: bool,
+    /// When to ask the server for its version, if nothing comes before.
+    pub(super) ask_version_at: Option<Duration>,
+}
+
+impl Watch {
+    /// A watch that is yet to be opened.
+    pub(super) fn from(asked: ResourceVersion, now: Duration) -> Self {
+        Self { asked, opened: None, heard: now, events: 0, advanced: false, ask_version_at: None }
+    }
+
+    /// How long it has been open.
+    pub(super) fn lasted(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.opened.unwrap_or(now))
+    }
+
+    /// A watch from no version or any begins with objects in no order: their versions say nothing.
+    pub(super) fn is_from_any(&self) -> bool {
+        self.asked.is_empty() || self.asked == "0"
+    }
+}
+
+/// A page of a list: what is asked for, and what the pages before it said.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Page {
     pub(super) asked: Option<ResourceVersion>,
     pub(super) limit: Option<u32>,
     pub(super) token: Option<String>,
     pub(super) version: Option<ResourceVersion>,
+    tokens: Tokens,
+}
+
+impl Page {
+    pub(super) fn first(asked: Option<ResourceVersion>, limit: Option<u32>) -> Self {
+        Self { asked, limit, ..Self::default() }
+    }
+
+    /// Goes on to the next page; false if the server goes round in circles.
+    #[must_use]
+    pub(super) fn turn(&mut self, token: String) -> bool {
+        let new = self.tokens.is_new(&token);
+        self.token = Some(token);
+        new
+    }
+}
+
+/// Notices when tokens repeat, at the latest when a circle of them has been gone round twice: each is
+/// compared with one before it, which moves on after 1, 2, 4, … pages.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Tokens {
+    mark: String,
+    pages: u64,
+    moves_at: u64,
+}
+
+impl Tokens {
+    fn is_new(&mut self, token: &str) -> bool {
+        if token == self.mark {
+            return false;
+        }
+        self.pages += 1;
+        if self.pages > self.moves_at {
+            token.clone_into(&mut self.mark);
+            self.moves_at = self.pages * 2;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_that_repeat_are_noticed_however_long_the_circle() {
+        for (lead, circle) in [(0, 1), (0, 2), (3, 1), (5, 7), (100, 64), (0, 1000)] {
+            let mut page = Page::first(None, None);
+            let token = |nth: u64| if nth < lead { nth } else { lead + (nth - lead) % circle };
+            let limit = 4 * (lead + circle) + 4;
+            let noticed = (0..limit).any(|nth| !page.turn(token(nth).to_string()));
+            assert!(noticed, "not within {limit} pages, for {lead} and {circle}");
+        }
+        let mut page = Page::first(None, None);
+        assert!((0..100_000).all(|nth| page.turn(nth.to_string())));
+    }
 }

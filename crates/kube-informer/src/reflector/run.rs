@@ -4,17 +4,21 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_core::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::gather::Gather;
 use super::observe::Observers;
-use super::phase::{Effect, Request, Seen};
+use super::phase::{Alarm, Effect, Request, Seen};
 use super::state::Machine;
 use super::{Options, ReflectorStore};
 use crate::error::Cause;
 use crate::list_watch::{ListItem, ListOptions, WatchItem, WatchOptions};
-use crate::{Error, ErrorReport, ListWatch, Next, Object, Result, State};
+use crate::{Error, ErrorReport, ListWatch, Next, Object, ResourceVersion, Result, State};
+
+/// A source that sends more than this when it is asked for one object is not read to its end.
+const VERSION_OBJECTS_MAX: usize = 1000;
 
 pub(super) struct Driver<'a> {
     list_watch: &'a dyn ListWatch,
@@ -34,11 +38,13 @@ impl<'a> Driver<'a> {
         options: &'a Options,
     ) -> Self {
         let seed = options.seed.unwrap_or_else(|| fastrand::u64(..));
+        let mut settings = options.settings.clone();
+        settings.streaming &= list_watch.streams_lists();
         Self {
             list_watch,
             store,
             observers: Observers::new(&options.observers, list_watch),
-            machine: Machine::new(list_watch.streams_lists(), options.page_objects, seed),
+            machine: Machine::new(settings, seed),
             gather: Gather::default(),
             began: Instant::now(),
             doing: State::Idle,
@@ -75,13 +81,15 @@ impl<'a> Driver<'a> {
         }
         let mut items = self.list_watch.list(options).await?;
         while let Some(item) = items.next().await {
-            self.observers.heard(None);
             match item? {
                 ListItem::Object(object) => {
+                    self.observers.received();
+                    self.machine.item(object.resource_version());
                     let object = self.known_or(object);
                     self.gather.push(object);
                 }
                 ListItem::Unreadable(error) => {
+                    self.observers.received();
                     self.skipped(&error);
                     self.gather.unreadable(error);
                 }
@@ -89,8 +97,7 @@ impl<'a> Driver<'a> {
                     return match self.machine.page(&resource_version, continue_token) {
                         Effect::Replace(version) => {
                             self.store_ready().await;
-                            self.replace(version);
-                            Ok(())
+                            self.replace(version)
                         }
                         Effect::Fail(error) => Err(error),
                         Effect::Gather | Effect::Apply | Effect::Ignore => Ok(()),
@@ -115,38 +122,55 @@ impl<'a> Driver<'a> {
         self.machine.opened(self.now());
         if !initial {
             self.enter(&State::Watching);
-            self.observers.heard(None);
+            self.observers.heard();
         }
-        let mut alarm = Box::pin(sleep_until(Instant::now()));
+        let mut timer = Box::pin(sleep_until(Instant::now()));
+        let mut version: Option<BoxFuture<'_, _>> = None;
         loop {
-            let item = tokio::select! {
+            tokio::select! {
                 biased;
-                item = items.next() => item,
-                error = Self::quiet(&self.machine, self.began, alarm.as_mut()) => return Err(error),
-            };
-            let Some(item) = item else {
-                return self.machine.ended(self.now()).map_or(Ok(()), Err);
-            };
-            self.take(item?).await?;
+                item = items.next() => {
+                    let Some(item) = item else {
+                        return self.machine.ended(self.now()).map_or(Ok(()), Err);
+                    };
+                    self.take(item?).await?;
+                    version = None;
+                }
+                asked = async { version.as_mut()?.await }, if version.is_some() => {
+                    version = None;
+                    if let Some(asked) = asked
+                        && let Effect::Fail(error) = self.machine.server_is_at(&asked)
+                    {
+                        return Err(error);
+                    }
+                }
+                alarm = Self::alarm(&self.machine, self.began, timer.as_mut()) => match alarm {
+                    Alarm::Silence(error) => return Err(error),
+                    Alarm::AskVersion => {
+                        self.machine.asking_version();
+                        version = Some(server_version(self.list_watch).boxed());
+                    }
+                },
+            }
             tokio::task::coop::consume_budget().await;
         }
     }
 
     /// Ready once nothing has come for too long. The timer is set again only when it has run out,
     /// not for every event.
-    async fn quiet(machine: &Machine, began: Instant, mut alarm: Pin<&mut Sleep>) -> Error {
+    async fn alarm(machine: &Machine, began: Instant, mut timer: Pin<&mut Sleep>) -> Alarm {
         loop {
-            let Some((patience, error)) = machine.patience(began.elapsed()) else {
+            let Some((patience, alarm)) = machine.patience(began.elapsed()) else {
                 return std::future::pending().await;
             };
             if patience.is_zero() {
-                return error;
+                return alarm;
             }
             let deadline = Instant::now() + patience;
-            if alarm.is_elapsed() || alarm.deadline() > deadline {
-                alarm.as_mut().reset(deadline);
+            if timer.is_elapsed() || timer.deadline() > deadline {
+                timer.as_mut().reset(deadline);
             }
-            alarm.as_mut().await;
+            timer.as_mut().await;
         }
     }
 
@@ -164,22 +188,23 @@ impl<'a> Driver<'a> {
         };
         match self.machine.seen(self.now(), seen, version) {
             Effect::Gather => {
-                self.observers.heard(None);
+                self.observers.received();
                 self.collect(item);
             }
             Effect::Apply => {
-                self.observers.heard(Some(version));
+                self.observers.heard();
                 self.store_ready().await;
                 self.apply(item);
                 self.observers.well();
             }
             Effect::Replace(version) => {
+                self.observers.heard();
                 self.store_ready().await;
-                self.replace(version);
+                self.replace(version)?;
                 self.doing = State::Watching;
                 self.enter(&State::Watching);
             }
-            Effect::Ignore => self.observers.heard(None),
+            Effect::Ignore => self.observers.heard(),
             Effect::Fail(error) => return Err(error),
         }
         Ok(())
@@ -216,13 +241,13 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn replace(&mut self, version: crate::ResourceVersion) {
+    fn replace(&mut self, version: ResourceVersion) -> Result<()> {
         let (objects, unreadable) = std::mem::take(&mut self.gather).finish();
-        self.observers.heard(Some(&version));
-        if let Err(error) = self.store.replace(objects, unreadable, version) {
-            self.skipped(&error);
-        }
+        self.store.replace(objects, unreadable, version).map_err(|error| {
+            Error::new(Cause::Store, format!("the store did not take the list: {error}"))
+        })?;
         self.observers.listed();
+        Ok(())
     }
 
     /// The instance that the store has, if the object is unchanged: a relist then keeps nothing
@@ -235,6 +260,7 @@ impl<'a> Driver<'a> {
     }
 
     async fn store_ready(&mut self) {
+        self.observers.storing();
         poll_fn(|context| self.store.poll_ready(context)).await;
     }
 
@@ -261,4 +287,16 @@ impl<'a> Driver<'a> {
         self.observers.patience(self.machine.silence_max());
         self.observers.state(state);
     }
+}
+
+/// The version that the server is at: that of a list of one object.
+async fn server_version(list_watch: &dyn ListWatch) -> Option<ResourceVersion> {
+    let options = ListOptions { limit: Some(1), ..ListOptions::default() };
+    let mut items = list_watch.list(options).await.ok()?.take(VERSION_OBJECTS_MAX);
+    while let Some(item) = items.next().await {
+        if let ListItem::End { resource_version, .. } = item.ok()? {
+            return Some(resource_version);
+        }
+    }
+    None
 }

@@ -3,19 +3,18 @@
 //! The driver asks [`Machine::request`] what to do, does it, and tells the machine what came of it.
 //! Time comes in as the time since the reflector began, randomness from a seed.
 
+mod follow;
+
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use super::backoff::Backoff;
-use super::phase::{Effect, Page, Phase, Request, Seen};
-use super::table::{self, During, Fault, Pace, STREAM_FAILURES_MAX, Then};
+use super::backoff::{Backoff, Delays};
+use super::phase::{Alarm, Effect, Page, Phase, Request, Seen, Watch};
+use super::table::{self, During, Then};
 use crate::error::Cause;
-use crate::list_watch::{ListOptions, WatchOptions};
-use crate::wire::RETRY_AFTER_MAX;
+use crate::list_watch::ListOptions;
 use crate::{Error, Next, ResourceVersion};
 
-/// What client-go asks for; a page of 500 pods is some 5 MB.
-const PAGE_OBJECTS: u32 = 500;
 /// Watches end by themselves after this to twice this, so that they spread over servers again.
 const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(300);
 /// Bookmarks come every minute: a watch that is silent for longer than that is dead.
@@ -26,47 +25,106 @@ const STREAM_QUIET_MAX: Duration = Duration::from_secs(30);
 const STREAM_TOTAL_MAX: Duration = Duration::from_secs(300);
 /// A watch that ends sooner is not begun again at once.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
+/// A watch that lasted this long was healthy, whatever ended it: what went wrong before it does not
+/// count any more.
+const HEALTHY_WATCH: Duration = Duration::from_secs(3);
 /// Silent watches after which a server that has never sent a bookmark is believed to send none.
 const SILENT_WATCHES_MAX: u32 = 2;
+/// How long a watch that was reopened after a failure may be silent before the server is asked for its
+/// version. Up to as much again is added at random.
+const ASK_VERSION_AFTER: Duration = Duration::from_secs(2);
+
+/// How to ask, and how to wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Whether to ask for streaming lists.
+    pub(crate) streaming: bool,
+    pub(crate) page_objects: Option<u32>,
+    /// The least time that watches are asked to last.
+    pub(crate) watch_timeout: Duration,
+    pub(crate) delays: Delays,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            streaming: true,
+            page_objects: None,
+            watch_timeout: WATCH_TIMEOUT_MIN,
+            delays: Delays::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Zero is no page size.
+    pub(crate) fn set_page_size(&mut self, objects: u32) {
+        self.page_objects = Some(objects).filter(|objects| *objects > 0);
+    }
+
+    /// Zero would leave it to the server; a day is longer than any server lets one last.
+    pub(crate) fn set_watch_timeout(&mut self, least: Duration) {
+        self.watch_timeout = least.clamp(Duration::from_secs(1), Duration::from_secs(86_400));
+    }
+}
 
 /// The protocol.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is learned by itself")]
 pub(crate) struct Machine {
     phase: Phase,
     /// The newest version that was seen.
     last: ResourceVersion,
-    page_objects: Option<u32>,
-    /// Whether to ask for streaming lists.
-    streaming: bool,
-    /// The server pages what it could have served from its cache: it has none.
-    pages_always: bool,
-    /// Whether the server has ever sent a bookmark on a quiet watch.
-    bookmarks: bool,
-    silent_watches: u32,
-    /// A watch has failed and nothing has come since: whoever answers now may have been restored from a
-    /// backup, and say nothing until it has come to the version that it is asked for.
+    settings: Settings,
+    learned: Learned,
+    /// A watch has failed, and nothing has come since. The server that answers now may have been
+    /// restored from a backup, and say nothing until it has come to the version that it is asked for.
     doubted: bool,
+    /// The last watch was given up because it was silent.
+    silent: bool,
+    /// The list that is being read has an object that no watch has brought.
+    newer: bool,
     stream_failures: u32,
     lists: Backoff,
     watches: Backoff,
-    /// Of watches whose version cannot be had any more: the server answers, so that what came before
-    /// does not count.
+    /// Of watches whose version cannot be had any more: the server answers, so that the failures of
+    /// watches do not count.
     expiries: Backoff,
     random: fastrand::Rng,
 }
 
+/// What the server has shown of itself.
+#[derive(Clone, Debug, Default)]
+struct Learned {
+    /// It pages what it could have served from its cache: it has none.
+    pages_always: bool,
+    /// It has sent a bookmark on a watch.
+    bookmarks: bool,
+    watches: Watches,
+    silent_watches: u32,
+}
+
+/// What watches are good for.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+enum Watches {
+    /// Nothing has come on any: there may have been nothing to bring.
+    #[default]
+    Unknown,
+    /// Something has come.
+    Work,
+    /// A list has shown what a silent watch should have brought.
+    Swallowed,
+}
+
 impl Machine {
-    pub(crate) fn new(streaming: bool, page_objects: Option<u32>, seed: u64) -> Self {
+    pub(crate) fn new(settings: Settings, seed: u64) -> Self {
         let mut machine = Self {
             phase: Phase::List { page: Page::default() },
             last: ResourceVersion::default(),
-            page_objects,
-            streaming,
-            pages_always: false,
-            bookmarks: false,
-            silent_watches: 0,
+            settings,
+            learned: Learned::default(),
             doubted: false,
+            silent: false,
+            newer: false,
             stream_failures: 0,
             lists: Backoff::default(),
             watches: Backoff::default(),
@@ -96,8 +154,8 @@ impl Machine {
                 let asked = asked.clone();
                 Request::Watch(self.watch_options(asked, true))
             }
-            Phase::Watch { asked, .. } => {
-                let asked = Some(asked.clone());
+            Phase::Watch(Watch { asked, .. }) => {
+                let asked = Some(asked.clone()).filter(|asked| !asked.is_empty());
                 Request::Watch(self.watch_options(asked, false))
             }
             Phase::Wait { until, .. } => Request::Wait { until: *until },
@@ -114,10 +172,17 @@ impl Machine {
 
     /// The watch or stream that was asked for is open.
     pub(crate) fn opened(&mut self, now: Duration) {
-        if let Phase::Watch { opened, .. } = &mut self.phase {
-            *opened = Some(now);
+        let pause = ASK_VERSION_AFTER.mul_f64(1.0 + self.random.f64());
+        if let Phase::Watch(watch) = &mut self.phase {
+            watch.opened = Some(now);
+            watch.ask_version_at = self.doubted.then_some(now + pause);
         }
         self.begin(now);
+    }
+
+    /// An object of a list has come.
+    pub(crate) fn item(&mut self, version: &ResourceVersion) {
+        self.newer |= !self.last.is_empty() && *version > self.last;
     }
 
     /// A page of a list has come in full.
@@ -126,10 +191,14 @@ impl Machine {
         let version = page.version.get_or_insert_with(|| version.clone()).clone();
         if let Some(token) = token {
             if page.asked.as_ref().is_some_and(|asked| *asked == "0") {
-                self.pages_always = true;
+                self.learned.pages_always = true;
             }
-            page.token = Some(token);
-            return Effect::Gather;
+            if page.turn(token) {
+                return Effect::Gather;
+            }
+            return Effect::Fail(Error::protocol(
+                "the pages of the list never end: the server repeats its continue tokens",
+            ));
         }
         let asked = page.asked.clone();
         self.listed(version, asked.as_ref())
@@ -151,42 +220,49 @@ impl Machine {
                     if seen == Seen::Added {
                         *heard = now;
                     }
+                    self.item(version);
                     Effect::Gather
                 }
             },
-            Phase::Watch { heard, events, .. } => {
-                (*heard, *events) = (now, *events + 1);
+            Phase::Watch(watch) => {
+                (watch.heard, watch.events) = (now, watch.events + 1);
+                if watch.lasted(now) >= HEALTHY_WATCH {
+                    self.watches.reset();
+                }
                 self.watched(seen, version)
             }
             Phase::List { .. } | Phase::Wait { .. } => Effect::Ignore,
         }
     }
 
+    /// The server has said which version it is at, since it was [asked](Alarm::AskVersion).
+    pub(crate) fn server_is_at(&mut self, version: &ResourceVersion) -> Effect {
+        if version.partial_cmp(&self.last) == Some(Ordering::Less) {
+            return Effect::Fail(regressed(version, &self.last));
+        }
+        self.doubted = false;
+        Effect::Ignore
+    }
+
     /// A watch or a stream has ended, as all of them do.
     ///
-    /// Gives the error that this is, if it is one.
+    /// Returns the error that this is, if it is one.
     pub(crate) fn ended(&mut self, now: Duration) -> Option<Error> {
         match &self.phase {
-            Phase::Watch { asked, opened, events, .. } => {
-                let lasted = now.saturating_sub(opened.unwrap_or(now));
-                if lasted < SHORT_WATCH && *events == 0 {
+            Phase::Watch(watch) => {
+                let lasted = watch.lasted(now);
+                if lasted < SHORT_WATCH && watch.events == 0 {
                     return Some(Error::new(
                         Cause::Broken,
                         "the watch ended as soon as it had begun, without an event",
                     ));
                 }
+                if lasted >= HEALTHY_WATCH {
+                    self.watches.reset();
+                }
                 // A server that ends every watch after an event or two is asked once a second.
-                let until = opened.unwrap_or(now) + SHORT_WATCH;
-                let again = Self::watch(self.last_or(asked.clone()), now);
-                // That it ended says nothing of its version.
-                let doubted = self.doubted && *events == 0;
-                self.watch_is_well();
-                self.doubted = doubted;
-                self.phase = if lasted >= SHORT_WATCH {
-                    again
-                } else {
-                    Phase::Wait { until, then: Box::new(again) }
-                };
+                let pause = self.until_next_watch(now);
+                self.phase = self.resume(now).after(now, pause);
                 None
             }
             Phase::Stream { .. } => Some(Error::new(
@@ -197,16 +273,18 @@ impl Machine {
         }
     }
 
-    /// How long to wait for the next thing to come, from `now` on; and the error that it is if
-    /// nothing does.
-    pub(crate) fn patience(&self, now: Duration) -> Option<(Duration, Error)> {
+    /// How long to wait for the next thing to come, from `now` on, and what to do if nothing does.
+    pub(crate) fn patience(&self, now: Duration) -> Option<(Duration, Alarm)> {
         let (until, text) = match &self.phase {
+            Phase::Watch(Watch { ask_version_at: Some(at), .. }) if self.doubted => {
+                return Some((at.saturating_sub(now), Alarm::AskVersion));
+            }
             Phase::Stream { began, heard, .. } => (
                 (*heard + STREAM_QUIET_MAX).min(*began + STREAM_TOTAL_MAX),
                 "the server does not end the initial events of the streaming list".to_owned(),
             ),
-            Phase::Watch { heard, .. } => (
-                *heard + self.silence_max(),
+            Phase::Watch(watch) => (
+                watch.heard + self.silence_max(),
                 format!(
                     "nothing came on the watch for {} s, not even a bookmark: its connection is taken for dead",
                     self.silence_max().as_secs()
@@ -214,225 +292,56 @@ impl Machine {
             ),
             Phase::List { .. } | Phase::Wait { .. } => return None,
         };
-        Some((until.saturating_sub(now), Error::new(Cause::Silence, text)))
+        let silence = Alarm::Silence(Error::new(Cause::Silence, text));
+        Some((until.saturating_sub(now), silence))
+    }
+
+    /// The server is being asked for its version; once for each time that a watch is opened.
+    pub(crate) fn asking_version(&mut self) {
+        if let Phase::Watch(watch) = &mut self.phase {
+            watch.ask_version_at = None;
+        }
     }
 
     /// How long a watch may be silent.
     pub(crate) fn silence_max(&self) -> Duration {
-        if self.bookmarks || self.doubted || self.silent_watches < SILENT_WATCHES_MAX {
-            SILENCE_MAX
-        } else {
+        let Learned { bookmarks, watches, silent_watches, .. } = self.learned;
+        // Without bookmarks a quiet watch is not a dead one, unless lists show otherwise.
+        let may_be_quiet =
+            !bookmarks && watches != Watches::Swallowed && silent_watches >= SILENT_WATCHES_MAX;
+        if may_be_quiet && !self.doubted {
             // The server ends it before that.
-            WATCH_TIMEOUT_MIN * 2 + SILENCE_MAX
+            self.settings.watch_timeout * 2 + SILENCE_MAX
+        } else {
+            SILENCE_MAX
         }
     }
 
-    /// Something went wrong: says what is done about it, and the how manieth failure in a row it is.
+    /// Something went wrong. Returns what is done about it, and the number of consecutive failures.
     pub(crate) fn failed(&mut self, now: Duration, error: &Error) -> (Next, u32) {
-        let (during, consistent) = self.during();
-        let fault = match table::classify(error) {
-            Fault::Silence
-                if during == During::Watch
-                    && (self.doubted || self.bookmarks && self.watches.failures() > 0) =>
-            {
-                Fault::SilenceAgain
-            }
-            fault => fault,
-        };
-        self.doubted |= during == During::Watch && fault != Fault::Silence;
-        let failures = self.backoff(during, fault).failures();
+        let fault = table::classify(error);
+        let (during, consistent) = self.during(now, fault);
+        if matches!(during, During::Watch { lasted: true, .. }) {
+            self.watches.reset();
+        }
+        let fault = self.expected_more(now, fault, during);
+        let failures = self.backoff(during, fault).failures(now);
         let (then, pace) = table::decide(fault, during, failures, consistent);
-        let after = self.delay(during, fault, pace, error);
-        self.count_broken_stream(during, fault);
-        let phase = self.follow(now, then);
-        self.phase = if after.is_zero() {
-            phase
-        } else {
-            Phase::Wait { until: now + after, then: Box::new(phase) }
-        };
+        let after = self.delay(now, during, fault, pace, error);
+        self.count(during, fault);
+        self.newer = false;
+        if then == Then::Poll {
+            // If the lists fail too, they are no reason to begin anew.
+            self.lists = self.watches;
+        }
+        self.phase = self.follow(now, then).after(now, after);
         let next = match (then, during) {
             (Then::FallBack, _) => Next::FallBackToList,
-            (Then::Again, During::Watch) => Next::Resume { after },
+            (Then::Again, During::Watch { .. }) => Next::Resume { after },
+            (Then::Poll, _) => Next::Poll { after },
             _ => Next::Relist { after },
         };
         (next, failures + 1)
-    }
-}
-
-impl Machine {
-    /// The content is known at this version: watch on from there.
-    fn listed(&mut self, version: ResourceVersion, asked: Option<&ResourceVersion>) -> Effect {
-        if version.is_empty() {
-            return Effect::Fail(Error::protocol(
-                "the list has no resourceVersion, so that there is nothing to watch from",
-            ));
-        }
-        let older = version.partial_cmp(&self.last) == Some(Ordering::Less);
-        if older && asked.is_some() {
-            return Effect::Fail(regressed(&version, &self.last));
-        }
-        // The most recent version is older than one that we have seen: the server has been restored
-        // from a backup. What it says now is what there is.
-        self.last = version.clone();
-        self.lists.reset();
-        self.stream_failures = 0;
-        self.doubted = false;
-        self.phase = Self::watch(version.clone(), Duration::ZERO);
-        Effect::Replace(version)
-    }
-
-    fn watched(&mut self, seen: Seen, version: &ResourceVersion) -> Effect {
-        if version.partial_cmp(&self.last) == Some(Ordering::Less) {
-            let synthetic = seen == Seen::Added && self.is_from_zero();
-            return if synthetic {
-                Effect::Apply
-            } else {
-                Effect::Fail(regressed(version, &self.last))
-            };
-        }
-        self.watch_is_well();
-        self.bookmarks |= matches!(seen, Seen::Bookmark { .. });
-        if seen == Seen::Added && self.is_from_zero() {
-            return Effect::Apply;
-        }
-        if !version.is_empty() {
-            self.last = version.clone();
-            if let Phase::Watch { asked, .. } = &mut self.phase
-                && *asked == "0"
-            {
-                *asked = version.clone();
-            }
-        }
-        Effect::Apply
-    }
-
-    /// A watch from version 0 begins with objects in no order: their versions say nothing.
-    fn is_from_zero(&self) -> bool {
-        matches!(&self.phase, Phase::Watch { asked, .. } if *asked == "0")
-    }
-
-    fn during(&self) -> (During, bool) {
-        match &self.phase {
-            Phase::List { page } => {
-                (During::List { continued: page.token.is_some() }, page.asked.is_none())
-            }
-            Phase::Stream { asked, .. } => (During::Stream, asked.is_none()),
-            Phase::Watch { .. } | Phase::Wait { .. } => (During::Watch, false),
-        }
-    }
-
-    fn backoff(&mut self, during: During, fault: Fault) -> &mut Backoff {
-        match (during, fault) {
-            (During::Watch, Fault::Expired { .. } | Fault::TooLarge | Fault::Regressed) => {
-                &mut self.expiries
-            }
-            (During::Watch, _) => &mut self.watches,
-            (During::List { .. } | During::Stream, _) => &mut self.lists,
-        }
-    }
-
-    /// Something came on a watch, or it lasted.
-    fn watch_is_well(&mut self) {
-        self.doubted = false;
-        self.watches.reset();
-        self.expiries.reset();
-    }
-
-    fn delay(&mut self, during: During, fault: Fault, pace: Pace, error: &Error) -> Duration {
-        let random = self.random.f64();
-        let backoff = self.backoff(during, fault);
-        let delay = match pace {
-            Pace::Now => backoff.none(),
-            Pace::FirstNow if backoff.failures() == 0 => backoff.none(),
-            Pace::FirstNow | Pace::Backoff => backoff.next(random),
-            Pace::Slow => backoff.slow(random),
-        };
-        if fault == Fault::Silence && during == During::Watch {
-            self.silent_watches = self.silent_watches.saturating_add(1);
-        }
-        // Not all at once when the server said the same to everybody.
-        let asked = error.retry_after().unwrap_or_default().min(RETRY_AFTER_MAX);
-        delay.max(asked.mul_f64(1.0 + random / 10.0))
-    }
-
-    /// Streams that keep breaking are given up for one list.
-    fn count_broken_stream(&mut self, during: During, fault: Fault) {
-        let breaks = matches!(fault, Fault::Broken | Fault::Server | Fault::Protocol);
-        if during == During::Stream && breaks {
-            self.stream_failures += 1;
-        }
-    }
-
-    fn follow(&mut self, now: Duration, then: Then) -> Phase {
-        match then {
-            Then::Again => match &self.phase {
-                Phase::Watch { asked, .. } => Self::watch(self.last_or(asked.clone()), now),
-                Phase::List { page } => {
-                    let consistent = page.asked.is_none();
-                    self.relist(now, consistent)
-                }
-                Phase::Stream { asked, .. } => {
-                    // The first stream asks for no version because there is none yet.
-                    let consistent = asked.is_none() && !self.last.is_empty();
-                    self.relist(now, consistent)
-                }
-                waiting @ Phase::Wait { .. } => waiting.clone(),
-            },
-            Then::Relist => self.relist(now, false),
-            Then::RelistConsistent => self.relist(now, true),
-            Then::ListUnpaged => {
-                let asked = match &self.phase {
-                    Phase::List { page } => page.asked.clone(),
-                    _ => None,
-                };
-                Phase::List { page: Page { asked, ..Page::default() } }
-            }
-            Then::FallBack => {
-                self.streaming = false;
-                self.relist(now, false)
-            }
-        }
-    }
-
-    /// The beginning of a list: from any version the first time, then not older than what was seen,
-    /// or the most recent.
-    fn relist(&self, now: Duration, consistent: bool) -> Phase {
-        let seen = Some(self.last.clone()).filter(|last| !consistent && !last.is_empty());
-        if self.streaming && self.stream_failures < STREAM_FAILURES_MAX {
-            return Phase::Stream { asked: seen, began: now, heard: now };
-        }
-        let asked = seen.or_else(|| (!consistent).then(|| "0".into()));
-        // Servers answer from their cache, in one piece, if they are asked for a version but no
-        // page; without a version they have to read their storage, and pages are kinder.
-        let from_cache = asked.as_ref().is_some_and(|asked| *asked != "0") && !self.pages_always;
-        let limit = self.page_objects.or((!from_cache).then_some(PAGE_OBJECTS));
-        Phase::List { page: Page { asked, limit, ..Page::default() } }
-    }
-
-    fn watch(asked: ResourceVersion, now: Duration) -> Phase {
-        Phase::Watch { asked, opened: None, heard: now, events: 0 }
-    }
-
-    fn last_or(&self, asked: ResourceVersion) -> ResourceVersion {
-        if self.last.is_empty() { asked } else { self.last.clone() }
-    }
-
-    /// What waits for something to come begins to wait now.
-    fn begin(&mut self, now: Duration) {
-        match &mut self.phase {
-            Phase::Stream { began, heard, .. } => (*began, *heard) = (now, now),
-            Phase::Watch { heard, .. } => *heard = now,
-            Phase::List { .. } | Phase::Wait { .. } => {}
-        }
-    }
-
-    fn watch_options(&mut self, asked: Option<ResourceVersion>, initial: bool) -> WatchOptions {
-        let spread = WATCH_TIMEOUT_MIN.mul_f64(self.random.f64());
-        WatchOptions {
-            resource_version: asked,
-            send_initial_events: initial,
-            timeout: Some(WATCH_TIMEOUT_MIN + spread),
-        }
     }
 }
 

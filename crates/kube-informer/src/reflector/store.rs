@@ -7,7 +7,8 @@ use crate::{Error, Object, ObjectKey, ResourceVersion, Result};
 /// Where a [`Reflector`](crate::Reflector) writes. [`DeltaFifo`](crate::DeltaFifo) and
 /// [`Indexer`](crate::Indexer) are such stores.
 ///
-/// An error from one of these is reported as one of an object that is skipped; nothing ends.
+/// If [`replace`](Self::replace) fails, the reflector lists again after a pause, until the store has taken a
+/// list. Any other error is reported as that of an object that is skipped. Neither ends the reflector.
 pub trait ReflectorStore: Send + 'static {
     /// The whole content, at a version. `unreadable` are in the list too, but could not be kept.
     fn replace(

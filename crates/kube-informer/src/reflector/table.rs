@@ -6,7 +6,7 @@ use crate::error::Cause;
 /// What went wrong, as far as the protocol is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
-    /// 410, in a stream (as the usual way of the world) or as the answer to a request.
+    /// 410, in a stream, as is usual, or as the answer to a request.
     Expired { in_stream: bool },
     /// The version that was asked for is newer than the server's newest.
     TooLarge,
@@ -30,13 +30,15 @@ pub(crate) enum Fault {
     Broken,
     /// Nothing came for too long.
     Silence,
-    /// The same, after another failure, on a watch: its server may not have come to the version that it
-    /// is asked for, since it was restored from a backup. Silence alone is no such failure where no bookmarks come.
+    /// The same on a watch that should have brought something: bookmarks have come before, the watch
+    /// before it failed as well, or no watch has ever brought anything.
     SilenceAgain,
     /// Not what was asked for: garbage, another kind, too large.
     Protocol,
     /// Versions went backwards.
     Regressed,
+    /// The store did not take a list.
+    Store,
 }
 
 pub(crate) fn classify(error: &Error) -> Fault {
@@ -45,6 +47,7 @@ pub(crate) fn classify(error: &Error) -> Fault {
         Cause::Broken | Cause::Timeout | Cause::Stopped => return Fault::Broken,
         Cause::Silence => return Fault::Silence,
         Cause::Regressed => return Fault::Regressed,
+        Cause::Store => return Fault::Store,
         Cause::Api { in_stream, .. } if error.is_expired() => {
             return Fault::Expired { in_stream: *in_stream };
         }
@@ -63,15 +66,15 @@ pub(crate) fn classify(error: &Error) -> Fault {
     }
 }
 
-/// What the reflector is at when something goes wrong.
+/// What the reflector is doing when something goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum During {
-    /// A LIST; on a page after the first?
-    List { continued: bool },
+    /// A LIST. On a page after the first; and was it asked for in pages?
+    List { continued: bool, paged: bool },
     /// The initial events of a streaming list.
     Stream,
-    /// A watch.
-    Watch,
+    /// A watch. Has it brought anything new, or lasted; and has it lasted?
+    Watch { worked: bool, lasted: bool },
 }
 
 /// Where to go on.
@@ -81,6 +84,8 @@ pub(crate) enum Then {
     Again,
     /// List, or stream a list, not older than what was seen.
     Relist,
+    /// The same, since watches keep failing: lists are all that is left.
+    Poll,
     /// List with the most recent version, whatever was seen.
     RelistConsistent,
     /// The same list again without pages: its token has expired.
@@ -92,23 +97,23 @@ pub(crate) enum Then {
 /// How long to wait before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pace {
+    /// At once, or as soon as the next watch may be opened.
+    NextWatch,
     Now,
-    /// At once if it is the first failure in a row.
+    /// At once after the first of consecutive failures.
     FirstNow,
     /// The exponential backoff.
     Backoff,
-    /// Its longest delay at once.
-    Slow,
 }
 
-/// Failures in a row after which a watch that the server keeps failing is given up for a list.
-const SERVER_ERRORS_MAX: u32 = 5;
-/// Failures in a row after which a list is tried where streams of it keep breaking.
+/// Consecutive failures after which a watch is given up for a list: what the cache has would freeze
+/// where lists work and watches do not.
+pub(crate) const WATCH_FAILURES_MAX: u32 = 5;
+/// Consecutive failures after which a list is tried where streams of it keep breaking.
 pub(crate) const STREAM_FAILURES_MAX: u32 = 3;
 
-/// The table. `failures` counts those in a row, this one not included; `consistent` says that the
-/// request already was for the most recent version.
-#[expect(clippy::match_same_arms, reason = "a table is read row by row")]
+/// The table. `failures` counts the consecutive ones before this; `consistent` says that the request
+/// already was for the most recent version.
 pub(crate) fn decide(
     fault: Fault,
     during: During,
@@ -116,46 +121,47 @@ pub(crate) fn decide(
     consistent: bool,
 ) -> (Then, Pace) {
     use During::{List, Stream, Watch};
-    use Pace::{Backoff, FirstNow, Now, Slow};
-    use Then::{Again, FallBack, ListUnpaged, Relist, RelistConsistent};
+    use Pace::{Backoff, FirstNow, NextWatch, Now};
+    use Then::{Again, FallBack, ListUnpaged, Poll, Relist, RelistConsistent};
     match (fault, during) {
-        // The token of a page expired: the rest of that list cannot be had any more.
-        (Fault::Expired { .. }, List { continued: true }) => (ListUnpaged, Now),
+        // The token of a page expired: the rest of that list cannot be had any more. A server that
+        // pages what it was asked for in one piece could say so for ever.
+        (Fault::Expired { .. }, List { continued: true, paged }) => {
+            (ListUnpaged, if paged { Now } else { Backoff })
+        }
         // What was asked for is out of the server's reach, in either direction: take what it has.
         (Fault::Expired { .. } | Fault::TooLarge | Fault::Regressed, List { .. } | Stream) => {
             (RelistConsistent, if consistent { Backoff } else { Now })
         }
-        (Fault::Expired { in_stream: true }, Watch) => (Relist, Backoff),
-        (Fault::Expired { in_stream: false } | Fault::TooLarge | Fault::Regressed, Watch) => {
-            (RelistConsistent, Backoff)
-        }
+        (
+            Fault::Expired { in_stream: false } | Fault::TooLarge | Fault::Regressed,
+            Watch { .. },
+        ) => (RelistConsistent, Backoff),
 
         (Fault::Unauthorized, _) => (Again, FirstNow),
-        // Not slowly: a server that has just started refuses what it allows, until it has read its roles.
-        (Fault::Forbidden, _) => (Again, Backoff),
-        // It may be another resource that comes back under that name.
-        (Fault::NotFound, Watch) => (Relist, Slow),
-        (Fault::NotFound, _) => (Again, Slow),
-
-        (Fault::Refuses, Stream) => (FallBack, Now),
-        (Fault::Refuses | Fault::StoreRead | Fault::Protocol, Watch) => (Relist, Backoff),
-        (Fault::Server, Watch) if failures + 1 >= SERVER_ERRORS_MAX => (Relist, Backoff),
-        // Streams that break and proxies that swallow them: a list may get through.
-        (Fault::Silence, Stream) => (FallBack, Now),
-        (Fault::Silence, Watch) => (Again, FirstNow),
-        (Fault::SilenceAgain, Watch) => (Relist, Backoff),
-
+        // Load balancers cut connections that were idle for half a minute: that is no failure, and
+        // neither is a cut after which the next watch gets further.
+        (Fault::Broken, Watch { worked: true, .. }) => (Again, NextWatch),
+        // A list would get no further.
+        (Fault::Refused | Fault::TooMany, _) => (Again, Backoff),
+        // A resource that comes back under its name may be another one.
         (
-            Fault::TooMany
-            | Fault::Server
-            | Fault::Refused
-            | Fault::Broken
-            | Fault::Silence
-            | Fault::SilenceAgain
+            Fault::Expired { .. }
+            | Fault::NotFound
             | Fault::Refuses
             | Fault::StoreRead
-            | Fault::Protocol,
-            _,
-        ) => (Again, Backoff),
+            | Fault::Protocol
+            | Fault::Store,
+            Watch { .. },
+        ) => (Relist, Backoff),
+        (_, Watch { .. }) if failures + 1 >= WATCH_FAILURES_MAX => (Poll, Backoff),
+        (Fault::Silence, Watch { .. }) => (Again, FirstNow),
+        (Fault::SilenceAgain, Watch { .. }) => (Relist, Backoff),
+
+        // Servers that cannot stream lists, and proxies that swallow streams: a list may get through.
+        (Fault::Refuses | Fault::Silence, Stream) => (FallBack, Now),
+        // Not for long where it is a matter of seconds: a server that has just started refuses what it
+        // allows, until it has read its roles, and a resource is served soon after it is defined.
+        _ => (Again, Backoff),
     }
 }

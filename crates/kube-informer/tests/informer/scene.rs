@@ -206,6 +206,7 @@ pub(crate) fn next(next: &Next) -> &'static str {
     match next {
         Next::Resume { .. } => "resume",
         Next::Relist { .. } => "relist",
+        Next::Poll { .. } => "poll",
         Next::FallBackToList => "fall back",
         Next::SkipObject => "skip",
         _ => "other",
@@ -215,7 +216,7 @@ pub(crate) fn next(next: &Next) -> &'static str {
 /// The pause that a report announces.
 pub(crate) fn pause(report: &ErrorReport) -> Duration {
     match report.next {
-        Next::Resume { after } | Next::Relist { after } => after,
+        Next::Resume { after } | Next::Relist { after } | Next::Poll { after } => after,
         _ => Duration::ZERO,
     }
 }

@@ -131,7 +131,8 @@ impl Setup<'_> {
         let (errors, relists) = (self.errors.clone(), Arc::new(AtomicBool::new(false)));
         let relisted = relists.clone();
         let note = move |report: &ErrorReport| {
-            if matches!(report.next, Next::Relist { .. } | Next::FallBackToList) {
+            if matches!(report.next, Next::Relist { .. } | Next::Poll { .. } | Next::FallBackToList)
+            {
                 relists.store(true, SeqCst);
             }
             errors.lock().expect("nobody panics with it").push(report.to_string());

@@ -44,7 +44,7 @@ async fn e1_attempts_count_failures_in_a_row_and_begin_anew_after_a_success() {
     seconds(30).await;
     assert_eq!(reflecting.errors.attempts(), [1, 2, 3]);
     assert!(reflecting.errors.all().iter().all(|report| matches!(report.during, State::Listing)));
-    // Watches have a count of their own, which an event resets.
+    // Watches have a count of their own, which begins anew after a watch that lasted.
     server.faults().on(Verb::Watch).times(2).nth(1).inject(Fault::status(503));
     server.restart();
     seconds(30).await;

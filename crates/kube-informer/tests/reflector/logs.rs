@@ -76,20 +76,26 @@ async fn an_error_that_repeats_is_logged_once_and_so_are_its_change_and_its_end(
     let errors = reflecting.errors.len();
     assert_eq!(errors, 20, "it was tried again and again");
     let lines = log.lines();
-    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert_eq!(lines.len(), 3, "{lines:#?}");
     assert!(lines[0].starts_with("WARN configmaps: cannot watch configmaps"), "{}", lines[0]);
     assert!(lines[0].contains("503"), "{}", lines[0]);
-    assert!(lines[1].starts_with("INFO configmaps: going on, after: "), "{}", lines[1]);
+    // Once more when something else is done about it.
+    assert!(
+        lines[1].starts_with("WARN") && lines[1].contains("polling with lists"),
+        "{}",
+        lines[1]
+    );
+    assert!(lines[2].starts_with("INFO configmaps: recovered from: "), "{}", lines[2]);
 
-    server.faults().on(Verb::Watch).nth(1).times(3).inject(Fault::status(503));
-    server.faults().on(Verb::Watch).nth(4).times(3).inject(Fault::status(403));
+    server.faults().on(Verb::Watch).nth(1).times(2).inject(Fault::status(503));
+    server.faults().on(Verb::Watch).nth(3).times(2).inject(Fault::status(403));
     server.drop_watches();
     seconds(1500).await;
-    assert_eq!(reflecting.errors.len() - errors, 6);
+    assert_eq!(reflecting.errors.len() - errors, 4);
     let lines = log.lines();
     assert_eq!(lines.len(), 3, "{lines:#?}");
     assert!(lines[0].contains("503") && lines[1].contains("403"), "{lines:#?}");
-    assert!(lines[2].starts_with("INFO configmaps: going on"), "{}", lines[2]);
+    assert!(lines[2].starts_with("INFO configmaps: recovered"), "{}", lines[2]);
     reflecting.stop().await;
 }
 

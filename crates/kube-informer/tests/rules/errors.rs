@@ -25,7 +25,7 @@ async fn e1_e3_c7_every_error_reaches_everybody_who_asked() {
     assert_eq!(other.nexts(), ["relist", "resume"]);
     // A log line of its own.
     let report = one.take().remove(1).to_string();
-    assert!(report.contains("configmaps") && report.contains("watching on in"), "{report}");
+    assert!(report.contains("configmaps") && report.contains("resuming the watch in"), "{report}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -118,6 +118,7 @@ impl Notes<ErrorReport> {
         let next = |report: &ErrorReport| match report.next {
             Next::Resume { .. } => "resume",
             Next::Relist { .. } => "relist",
+            Next::Poll { .. } => "poll",
             Next::FallBackToList => "fall back",
             Next::SkipObject => "skip",
             _ => "other",

@@ -277,7 +277,8 @@ impl Watch {
         if plain::is_final(error) && !source.informer.has_synced() {
             return Err(plain::message(error, &asked));
         }
-        let again = matches!(report.next, Next::Resume { .. } | Next::Relist { .. });
+        let again =
+            matches!(report.next, Next::Resume { .. } | Next::Relist { .. } | Next::Poll { .. });
         let since = again && !self.tally.troubled.contains(&place);
         if since {
             self.tally.troubled.push(place);

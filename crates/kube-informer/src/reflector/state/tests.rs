@@ -1,10 +1,14 @@
 use kube_core::Status;
 
 use super::*;
-use crate::reflector::table::classify;
+use crate::list_watch::WatchOptions;
+use crate::reflector::table::{Fault, classify};
+use crate::wire::RETRY_AFTER_MAX;
 
 mod doubt;
+mod health;
 mod random;
+mod streams;
 
 const ZERO: Duration = Duration::ZERO;
 
@@ -40,12 +44,24 @@ fn broken() -> Error {
     Error::new(Cause::Broken, "reset")
 }
 
+fn machine(streaming: bool, seed: u64) -> Machine {
+    Machine::new(Settings { streaming, ..Settings::default() }, seed)
+}
+
 fn listing() -> Machine {
-    Machine::new(false, None, 1)
+    machine(false, 1)
 }
 
 fn streaming() -> Machine {
-    Machine::new(true, None, 1)
+    machine(true, 1)
+}
+
+/// The error that a watch or stream is given up with if nothing more comes, and in how long.
+fn silence(machine: &Machine, now: Duration) -> (Duration, Error) {
+    match machine.patience(now) {
+        Some((patience, Alarm::Silence(error))) => (patience, error),
+        other => panic!("not silence: {other:?}"),
+    }
 }
 
 /// Listed at a version and watching from there.
@@ -139,7 +155,8 @@ fn r22_a_server_that_pages_version_0_has_no_cache_and_is_always_asked_for_pages(
 
 #[test]
 fn r22_a_page_size_that_was_asked_for_is_always_used() {
-    let mut machine = Machine::new(false, Some(3), 1);
+    let settings = Settings { streaming: false, page_objects: Some(3), ..Settings::default() };
+    let mut machine = Machine::new(settings, 1);
     assert_eq!(list(&mut machine).limit, Some(3));
     machine.page(&version("7"), None);
     machine.failed(ZERO, &expired());
@@ -193,9 +210,56 @@ fn r29_a_list_that_came_clears_what_was_wrong() {
     assert_eq!(list(&mut machine).resource_version, Some(version("8")));
 }
 
+/// As client-go does: some aggregated servers give no versions.
 #[test]
-fn a_list_without_a_version_is_an_error() {
-    assert!(matches!(listing().page(&version(""), None), Effect::Fail(_)));
+fn r29_a_list_without_a_version_is_taken_and_watched_from_none() {
+    let mut machine = listing();
+    assert_eq!(machine.page(&version(""), None), Effect::Replace(version("")));
+    assert_eq!(watch(&mut machine).resource_version, None);
+    machine.opened(ZERO);
+    // It begins with what there is, in no order.
+    assert_eq!(machine.seen(ZERO, Seen::Added, &version("9")), Effect::Apply);
+    assert_eq!(machine.seen(ZERO, Seen::Added, &version("3")), Effect::Apply);
+    // What is deleted between two such watches is seen by a list alone.
+    assert_eq!(machine.ended(secs(400)), None);
+    assert_eq!(list(&mut machine).resource_version, Some(version("0")));
+}
+
+#[test]
+fn a_watch_from_no_version_goes_on_from_the_first_that_it_gets() {
+    let mut machine = listing();
+    machine.page(&version(""), None);
+    machine.opened(ZERO);
+    machine.seen(ZERO, Seen::Added, &version("9"));
+    machine.seen(ZERO, Seen::Changed, &version("11"));
+    assert_eq!(machine.ended(secs(400)), None);
+    assert_eq!(watch(&mut machine).resource_version, Some(version("11")));
+}
+
+#[test]
+fn i19_pages_whose_tokens_repeat_are_given_up_with_a_pause() {
+    let mut machine = listing();
+    assert_eq!(machine.page(&version("7"), Some("again".into())), Effect::Gather);
+    let Effect::Fail(error) = machine.page(&version("7"), Some("again".into())) else { panic!() };
+    assert!(matches!(machine.failed(ZERO, &error).0, Next::Relist { after } if after > ZERO));
+}
+
+/// 100,000 requests in a row, once.
+#[test]
+fn r24_tokens_that_always_expire_are_asked_for_with_pauses() {
+    let mut machine = listing();
+    let (mut now, mut requests) = (ZERO, 0);
+    while now < secs(600) {
+        if let Request::Wait { until } = machine.request() {
+            now = until;
+            machine.waited(now);
+            continue;
+        }
+        requests += 1;
+        assert_eq!(machine.page(&version("7"), Some("next".into())), Effect::Gather);
+        machine.failed(now, &api(410, "Expired", false));
+    }
+    assert!(requests < 40, "{requests} requests");
 }
 
 #[test]
@@ -292,10 +356,11 @@ fn r47_r49_server_errors_keep_the_version_for_a_while_and_then_relist() {
         .map(|_| {
             let (next, _) = machine.failed(ZERO, &error);
             wait(&mut machine, ZERO);
-            matches!(next, Next::Relist { .. })
+            matches!(next, Next::Poll { .. })
         })
         .collect();
     assert_eq!(kinds, [false, false, false, false, true]);
+    assert_eq!(list(&mut machine).resource_version, Some(version("7")));
 }
 
 #[test]
@@ -326,168 +391,29 @@ fn r53_a_bookmark_moves_the_version() {
 }
 
 #[test]
-fn w1_a_streaming_list_begins_with_the_most_recent_then_not_older_than_seen() {
-    let mut machine = streaming();
-    let options = watch(&mut machine);
-    assert!(options.send_initial_events && options.resource_version.is_none());
-    let end = Seen::Bookmark { initial_events_end: true };
-    assert_eq!(machine.seen(ZERO, end, &version("7")), Effect::Replace(version("7")));
-    machine.failed(ZERO, &expired());
-    wait(&mut machine, ZERO);
-    let options = watch(&mut machine);
-    assert!(options.send_initial_events);
-    assert_eq!(options.resource_version, Some(version("7")));
-}
-
-#[test]
-fn w2_w3_only_the_end_bookmark_ends_the_initial_events_and_the_stream_goes_on() {
-    let mut machine = streaming();
-    assert_eq!(machine.seen(ZERO, Seen::Added, &version("3")), Effect::Gather);
-    assert_eq!(machine.seen(ZERO, Seen::Changed, &version("9")), Effect::Gather);
-    let plain = Seen::Bookmark { initial_events_end: false };
-    assert_eq!(machine.seen(ZERO, plain, &version("9")), Effect::Ignore);
-    let end = Seen::Bookmark { initial_events_end: true };
-    assert_eq!(machine.seen(ZERO, end, &version("9")), Effect::Replace(version("9")));
-    assert_eq!(machine.seen(ZERO, Seen::Changed, &version("10")), Effect::Apply);
-}
-
-#[test]
-fn w4_the_version_is_not_taken_from_initial_events() {
-    let mut machine = streaming();
-    machine.seen(ZERO, Seen::Added, &version("30"));
-    assert!(machine.last().is_empty());
-}
-
-#[test]
-fn w6_a_stream_that_ends_early_is_retried_with_a_pause_and_then_a_list_is_tried() {
-    let mut machine = streaming();
-    for _ in 0..3 {
-        assert!(watch(&mut machine).send_initial_events);
-        machine.opened(ZERO);
-        machine.seen(ZERO, Seen::Added, &version("3"));
-        let error = machine.ended(secs(2)).expect("not complete");
-        machine.failed(ZERO, &error);
-        assert!(wait(&mut machine, ZERO) >= Duration::from_millis(800));
-    }
-    assert_eq!(list(&mut machine).resource_version, Some(version("0")));
-    machine.page(&version("7"), None);
-    // It is not held against the server for ever.
-    machine.failed(ZERO, &expired());
-    wait(&mut machine, ZERO);
-    assert!(watch(&mut machine).send_initial_events);
-}
-
-#[test]
-fn w7_429_and_connection_refused_are_waited_for_and_streamed_again() {
-    let mut machine = streaming();
-    for error in [too_many(None), Error::new(Cause::Refused, "")] {
-        assert!(matches!(machine.failed(ZERO, &error).0, Next::Relist { .. }));
-        wait(&mut machine, ZERO);
-        assert!(watch(&mut machine).send_initial_events);
-    }
-}
-
-#[test]
-fn w8_expired_or_too_large_streams_the_most_recent() {
-    for error in [api(410, "Expired", false), too_large()] {
-        let mut machine = streaming();
-        machine.seen(ZERO, Seen::Bookmark { initial_events_end: true }, &version("7"));
-        machine.failed(ZERO, &expired());
-        wait(&mut machine, ZERO);
-        assert_eq!(watch(&mut machine).resource_version, Some(version("7")));
-        machine.failed(ZERO, &error);
-        let options = watch(&mut machine);
-        assert!(options.send_initial_events && options.resource_version.is_none());
-    }
-}
-
-#[test]
-fn w9_a_server_that_does_not_know_streaming_lists_is_listed_from_now_on() {
-    for code in [400, 406, 415, 422] {
-        let mut machine = streaming();
-        let (next, _) = machine.failed(ZERO, &api(code, "Invalid", false));
-        assert_eq!(next, Next::FallBackToList);
-        list(&mut machine);
-        machine.page(&version("7"), None);
-        machine.failed(ZERO, &expired());
-        wait(&mut machine, ZERO);
-        list(&mut machine);
-    }
-}
-
-#[test]
-fn w11_a_stream_without_an_end_is_given_up_after_a_deadline_and_listed() {
-    let mut machine = streaming();
-    machine.opened(secs(100));
-    machine.seen(secs(110), Seen::Added, &version("3"));
-    // Other events do not show that the list goes on.
-    machine.seen(secs(120), Seen::Changed, &version("4"));
-    let (patience, error) = machine.patience(secs(120)).unwrap();
-    assert_eq!(patience, secs(20));
-    assert_eq!(machine.failed(secs(140), &error).0, Next::FallBackToList);
-    list(&mut machine);
-}
-
-#[test]
-fn w11_a_stream_of_ever_new_objects_has_a_deadline_too() {
-    let mut machine = streaming();
-    machine.opened(ZERO);
-    for second in 0..299 {
-        machine.seen(secs(second), Seen::Added, &version("3"));
-    }
-    assert_eq!(machine.patience(secs(299)).unwrap().0, secs(1));
-}
-
-#[test]
-fn w12_after_the_end_a_closed_stream_is_followed_by_an_ordinary_watch() {
-    let mut machine = streaming();
-    machine.opened(ZERO);
-    machine.seen(ZERO, Seen::Bookmark { initial_events_end: true }, &version("7"));
-    assert_eq!(machine.ended(secs(60)), None);
-    let options = watch(&mut machine);
-    assert!(!options.send_initial_events);
-    assert_eq!(options.resource_version, Some(version("7")));
-}
-
-#[test]
 fn silence_is_noticed_after_75_s_and_resumed_at_once() {
     let mut machine = watching("7");
     machine.seen(secs(10), Seen::Bookmark { initial_events_end: false }, &version("8"));
-    let (patience, error) = machine.patience(secs(10)).unwrap();
+    let (patience, error) = silence(&machine, secs(10));
     assert_eq!(patience, secs(75));
     assert_eq!(machine.failed(secs(85), &error).0, Next::Resume { after: ZERO });
     assert_eq!(watch(&mut machine).resource_version, Some(version("8")));
     // Twice in a row it is no accident: the server may have been restored from a backup, and wait
     // for a version that it will not have for long.
     machine.opened(secs(85));
-    let (_, error) = machine.patience(secs(160)).unwrap();
+    machine.asking_version();
+    let (_, error) = silence(&machine, secs(160));
     assert!(matches!(machine.failed(secs(160), &error).0, Next::Relist { after } if after > ZERO));
 }
 
 #[test]
-fn a_server_that_never_sends_bookmarks_is_not_taken_for_dead_for_ever() {
-    let mut machine = watching("7");
-    for _ in 0..2 {
-        let (patience, error) = machine.patience(ZERO).unwrap();
-        assert_eq!(patience, secs(75));
-        machine.failed(ZERO, &error);
-        wait(&mut machine, ZERO);
-        machine.opened(ZERO);
-    }
-    assert!(machine.patience(ZERO).unwrap().0 > secs(600));
-    // Nor forgotten, when it ends a watch or sends an event.
-    assert_eq!(machine.ended(secs(400)), None);
-    machine.opened(secs(400));
-    machine.seen(secs(400), Seen::Changed, &version("8"));
-    assert!(machine.patience(secs(400)).unwrap().0 > secs(600));
-    machine.seen(secs(460), Seen::Bookmark { initial_events_end: false }, &version("8"));
-    assert_eq!(machine.patience(secs(460)).unwrap().0, secs(75));
-}
-
-#[test]
-fn l3_not_found_is_asked_for_slowly() {
+fn a_404_is_asked_for_again_soon_and_then_ever_more_slowly() {
     for mut machine in [listing(), streaming(), watching("7")] {
         machine.failed(ZERO, &api(404, "NotFound", false));
+        assert!(wait(&mut machine, ZERO) < secs(2));
+        for _ in 0..8 {
+            machine.failed(ZERO, &api(404, "NotFound", false));
+        }
         assert!(wait(&mut machine, ZERO) >= secs(30));
     }
 }
@@ -505,36 +431,6 @@ fn the_first_401_is_retried_at_once_with_fresh_credentials() {
     let error = api(401, "Unauthorized", false);
     assert_eq!(machine.failed(ZERO, &error).0, Next::Resume { after: ZERO });
     assert!(matches!(machine.failed(ZERO, &error).0, Next::Resume { after } if after > ZERO));
-}
-
-#[test]
-fn r12_progress_on_the_watch_resets_its_backoff_and_a_list_does_not() {
-    let mut machine = watching("7");
-    for _ in 0..8 {
-        machine.failed(ZERO, &broken());
-        wait(&mut machine, ZERO);
-        machine.opened(ZERO);
-    }
-    machine.failed(ZERO, &broken());
-    assert!(wait(&mut machine, ZERO) >= secs(30));
-    // A server that says that a version expired is there again.
-    machine.failed(ZERO, &expired());
-    assert!(wait(&mut machine, ZERO) < secs(2));
-    for _ in 0..8 {
-        machine.page(&version("8"), None);
-        machine.opened(ZERO);
-        machine.failed(ZERO, &expired());
-        wait(&mut machine, ZERO);
-    }
-    machine.page(&version("8"), None);
-    machine.opened(ZERO);
-    machine.failed(ZERO, &expired());
-    assert!(wait(&mut machine, ZERO) >= secs(30), "relists in a row are slow");
-    machine.page(&version("9"), None);
-    machine.opened(ZERO);
-    machine.seen(ZERO, Seen::Changed, &version("10"));
-    machine.failed(ZERO, &expired());
-    assert!(wait(&mut machine, ZERO) < secs(2));
 }
 
 #[test]

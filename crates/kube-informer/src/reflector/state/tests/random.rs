@@ -63,7 +63,7 @@ struct World {
 
 impl World {
     fn new(streaming: bool, seed: u64) -> Self {
-        let machine = Machine::new(streaming, None, seed);
+        let machine = machine(streaming, seed);
         Self { machine, now: ZERO, server: 100, requests: vec![], open: false, synced: false }
     }
 
@@ -146,11 +146,21 @@ impl World {
     /// Time goes by; a watch that nothing comes on is given up in time.
     fn pass(&mut self, time: Duration) {
         self.now += time;
-        if self.open
-            && let Some((patience, error)) = self.machine.patience(self.now)
-            && patience.is_zero()
-        {
-            self.fail(&error);
+        if !self.open {
+            return;
+        }
+        match self.machine.patience(self.now) {
+            Some((Duration::ZERO, Alarm::Silence(error))) => self.fail(&error),
+            Some((Duration::ZERO, Alarm::AskVersion)) => {
+                self.machine.asking_version();
+                let at = self.at(0);
+                let effect = self.machine.server_is_at(&at);
+                // I21: it fails only if the server went back.
+                let back = at < *self.machine.last();
+                assert_eq!(matches!(effect, Effect::Fail(_)), back);
+                self.effect(effect, None);
+            }
+            _ => {}
         }
     }
 
@@ -213,7 +223,7 @@ proptest! {
         seed: u64,
         faults in proptest::collection::vec(3..13_u8, 200),
     ) {
-        let mut machine = Machine::new(streaming, None, seed);
+        let mut machine = machine(streaming, seed);
         let (mut now, mut requests) = (ZERO, 0);
         for number in faults {
             match machine.request() {
