@@ -368,9 +368,9 @@ fn our_latency(script: &Script, last: &str, size: Size) -> Latencies {
     let runtime = writer();
     let _inside = runtime.enter();
     let mut ours = Ours::new(script, How::Paged, Kept::Packed, 1, last);
-    let (lister, by_node) = (ours.pods.lister(), ours.pods.index_by_field("spec.nodeName"));
+    let by_node = ours.pods.index_by_field("spec.nodeName").unwrap();
     runtime.block_on(ours.sync());
-    let go = script.clone();
+    let (go, lister) = (script.clone(), ours.pods.lister());
     let writing = runtime.spawn(async move {
         let began = Instant::now();
         go.go();

@@ -17,12 +17,12 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
     let pods = factory.informer::<Pod>();
 
     let by_app = pods.index_by_label("app");
-    let by_node = pods.index_by_field("spec.nodeName");
-    let by_image = pods.index_by_field("spec.containers[*].image");
+    let by_node = pods.index_by_field("spec.nodeName")?;
+    let by_image = pods.index_by_field("spec.containers[*].image")?;
     let by_restarts = pods.index_by("restarts", |pod| {
         let counts: Vec<u32> = pod.field("status.containerStatuses[*].restartCount").ok()??;
         Some(if counts.iter().sum::<u32>() > 10 { "many" } else { "few" })
-    });
+    })?;
 
     factory.start();
     factory.wait_for_sync().await?;

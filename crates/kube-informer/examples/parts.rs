@@ -76,7 +76,7 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
 
     // A reflector into a store, nothing else.
     let store = Indexer::<Pod>::new();
-    let (lister, by_image) = (store.lister(), store.index_by_field("spec.containers[*].image"));
+    let (lister, by_image) = (store.lister(), store.index_by_field("spec.containers[*].image")?);
     let reflector = Reflector::new(Still(vec![pod.cast()]), store);
     let store = reflector.run_until(tokio::task::yield_now()).await;
     println!(

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 
 use crate::reflector::ReflectorStore;
-use crate::{Deleted, Error, Lister, Object, ObjectKey, ResourceVersion, Result};
+use crate::{Deleted, Delta, Error, Lister, Object, ObjectKey, ResourceVersion, Result};
 
 use by_key::ByKey;
 use in_order::InOrder;
@@ -21,56 +21,6 @@ use in_order::InOrder;
 const QUEUE_DELTAS_MAX: usize = 1024;
 /// Deltas that are taken at once: the store is locked once for all of them.
 const BATCH_DELTAS_MAX: usize = 256;
-
-/// One change.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Delta {
-    /// Seen as added.
-    Added(Object),
-    /// Seen as modified.
-    Updated(Object),
-    /// Seen, or found out, as gone.
-    Deleted(Deleted),
-    /// Part of a list.
-    Replaced(Object),
-    /// A whole list at once; the in-order discipline gives this instead of many `Replaced`.
-    ReplacedAll {
-        /// The objects.
-        objects: Vec<Object>,
-        /// What else is in the list, but could not be kept.
-        unreadable: Vec<Error>,
-        /// The version of the list.
-        version: ResourceVersion,
-    },
-    /// A resync.
-    Sync(Object),
-    /// The version advanced.
-    Bookmark(ResourceVersion),
-    /// An object that could not be kept.
-    Unreadable {
-        /// Which, as far as is known, and why.
-        error: Error,
-        /// Its version.
-        version: ResourceVersion,
-        /// It is gone.
-        deleted: bool,
-    },
-}
-
-impl Delta {
-    /// The object that it is about; none for lists, bookmarks and objects that could not be kept.
-    pub fn object(&self) -> Option<&Object> {
-        match self {
-            Delta::Added(object)
-            | Delta::Updated(object)
-            | Delta::Replaced(object)
-            | Delta::Sync(object) => Some(object),
-            Delta::Deleted(deleted) => Some(&deleted.object),
-            Delta::ReplacedAll { .. } | Delta::Bookmark(_) | Delta::Unreadable { .. } => None,
-        }
-    }
-}
 
 /// A queue of changes, in order or collected by key. Cheap to clone: one end writes, one pops.
 #[derive(Clone)]

@@ -50,6 +50,8 @@ pub(crate) enum Cause {
     Store,
     /// No index of that name.
     UnknownIndex,
+    /// Another index of that name.
+    IndexConflict,
     /// The informer or factory was stopped.
     Stopped,
     /// Somebody called us with something that cannot be.
@@ -145,6 +147,10 @@ impl Error {
     /// A store of the program's own did not take a list; it is offered the next one after a pause.
     pub fn is_store(&self) -> bool {
         matches!(self.cause(), Cause::Store)
+    }
+    /// There is another index of that name.
+    pub fn is_index_conflict(&self) -> bool {
+        matches!(self.cause(), Cause::IndexConflict)
     }
     /// No index of that name.
     pub fn is_unknown_index(&self) -> bool {

@@ -13,7 +13,8 @@ use kube_core::{ApiResource, ClusterResourceScope, DynamicObject, PartialObjectM
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::informer::{Alive, Core, Identity, OnError, Options, Sharing, decoder};
+use crate::indexer::Alive;
+use crate::informer::{Core, Identity, OnError, Options, Sharing, decoder};
 use crate::list_watch::{Client, KubeListWatch};
 use crate::wait::Watched;
 use crate::{

@@ -5,36 +5,40 @@
 //! - Functions of users are never called under the lock.
 //! - Nothing that can be seen depends on the order of a randomly seeded map.
 
-mod change;
-mod definition;
 mod index;
-mod list;
 mod parts;
-mod plan;
 mod postings;
-mod slab;
 mod state;
 mod store;
-mod values;
 
-use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::reflector::ReflectorStore;
 use crate::{
-    Deleted, Error, FieldPath, FinalState, Object, ObjectKey, ResourceVersion, Result, Untyped,
+    Deleted, Delta, Error, FieldPath, FinalState, Object, ObjectKey, ResourceVersion, Result,
+    Untyped,
 };
 
-pub(crate) use change::{Applied, Change, Difference};
 pub use index::Index;
-pub use list::List;
-pub(crate) use state::Snapshot;
-pub(crate) use store::Store;
+pub(crate) use state::{Accept, Applied, Listed, Snapshot};
+pub(crate) use store::{Batch, Store};
+
+/// Held by every handle through which it shows whether an informer runs: its own, listers, indexes,
+/// handlers and streams. With the last one it ends.
+pub(crate) struct Alive(pub(crate) CancellationToken);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
 
 /// What a handle holds so that its informer goes on running; nothing in a store of one's own.
-pub(crate) type KeepAlive = Option<Arc<dyn Any + Send + Sync>>;
+pub(crate) type KeepAlive = Option<Arc<Alive>>;
 
 /// A store of one's own: what a reflector can fill without an informer.
 ///
@@ -66,8 +70,9 @@ impl<K: 'static> Indexer<K> {
         Index::label(&self.store, None, label)
     }
 
-    /// An index by a field (`"spec.nodeName"`, `"spec.containers[*].image"`), read from the bytes.
-    pub fn index_by_field(&self, path: impl Into<FieldPath>) -> Index<K> {
+    /// An index by a field (`"spec.nodeName"`, `"spec.containers[*].image"`), read from the bytes. A
+    /// path that cannot be read is an error.
+    pub fn index_by_field(&self, path: impl Into<FieldPath>) -> Result<Index<K>> {
         Index::field(&self.store, None, path.into())
     }
 
@@ -78,13 +83,13 @@ impl<K: 'static> Indexer<K> {
 
     /// An index by any function that gives an `Option`, an array or a `Vec` of values, owned ones.
     ///
-    /// The handle is the index: a name that is taken is no conflict, it only hides the newer one
-    /// from lookups by name. An object for which the function panics has no values.
+    /// A name that another index has is an error. An object for which the function panics has no
+    /// values.
     pub fn index_by<V>(
         &self,
         name: &str,
         values: impl Fn(&Object<K>) -> V + Send + Sync + 'static,
-    ) -> Index<K>
+    ) -> Result<Index<K>>
     where
         V: IntoIterator<Item: Into<Arc<str>>>,
     {
@@ -93,12 +98,17 @@ impl<K: 'static> Indexer<K> {
 
     /// Puts an object in, in place of the one that has its key, also if that one is newer.
     pub fn put(&mut self, object: Object<K>) {
-        self.store.put(object.cast());
+        self.write(vec![Delta::Updated(object.cast())], Accept::Any);
     }
 
-    /// Takes an object out.
+    /// Takes an object out. The version stays: nothing says at which one it went.
     pub fn remove(&mut self, key: &ObjectKey) -> Option<Object<K>> {
-        self.store.remove(key.into()).map(Object::cast)
+        let object = self.store.get(key.into())?;
+        let deleted = Deleted { object, final_state: FinalState::Unknown };
+        match self.write(vec![Delta::Deleted(deleted)], Accept::Any).pop()? {
+            Applied::Deleted(deleted) => Some(deleted.object.cast()),
+            _ => None,
+        }
     }
 
     /// The version that the store is at; empty before there is one.
@@ -106,8 +116,9 @@ impl<K: 'static> Indexer<K> {
         self.store.resource_version()
     }
 
-    fn apply(&mut self, change: Change) {
-        self.store.apply(vec![change]);
+    fn write(&mut self, deltas: Vec<Delta>, accept: Accept) -> Vec<Applied> {
+        let batches = Batch::of(deltas).into_iter();
+        batches.flat_map(|batch| self.store.write(0, batch, accept, || ()).0.applied).collect()
     }
 }
 
@@ -135,42 +146,40 @@ impl<K: 'static> ReflectorStore for Indexer<K> {
         unreadable: Vec<Error>,
         version: ResourceVersion,
     ) -> Result<()> {
-        let keep: Vec<_> = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
-        self.store.replace(objects, &keep, &version);
-        self.store.set_synced();
+        self.write(vec![Delta::ReplacedAll { objects, unreadable, version }], Accept::Newer);
         Ok(())
     }
 
     fn add(&mut self, object: Object) -> Result<()> {
-        self.apply(Change::Put(object));
+        self.write(vec![Delta::Added(object)], Accept::Newer);
         Ok(())
     }
 
     fn update(&mut self, object: Object) -> Result<()> {
-        self.apply(Change::Put(object));
+        self.write(vec![Delta::Updated(object)], Accept::Newer);
         Ok(())
     }
 
     fn delete(&mut self, object: Object) -> Result<()> {
-        self.apply(Change::Delete(Deleted { object, final_state: FinalState::Known }));
+        self.write(
+            vec![Delta::Deleted(Deleted { object, final_state: FinalState::Known })],
+            Accept::Newer,
+        );
         Ok(())
     }
 
     fn bookmark(&mut self, version: ResourceVersion) -> Result<()> {
-        self.apply(Change::Bookmark(version));
+        self.write(vec![Delta::Bookmark(version)], Accept::Newer);
+        Ok(())
+    }
+
+    fn unreadable(&mut self, error: Error, version: ResourceVersion, deleted: bool) -> Result<()> {
+        self.write(vec![Delta::Unreadable { error, version, deleted }], Accept::Newer);
         Ok(())
     }
 
     fn known(&self, key: &ObjectKey) -> Option<Object> {
         self.store.get(key.into())
-    }
-
-    /// What is gone is gone, readable or not; what is there stays as it was when it could be read.
-    fn unreadable(&mut self, error: Error, version: ResourceVersion, deleted: bool) -> Result<()> {
-        if let Some(key) = error.key().filter(|_| deleted) {
-            self.store.remove(key.into());
-        }
-        self.bookmark(version)
     }
 }
 

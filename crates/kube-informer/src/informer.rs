@@ -1,12 +1,10 @@
 //! `SharedInformer`: pops deltas, writes the indexer, notifies.
 
-mod apply;
 mod builder;
 mod core;
 mod failures;
 mod observed;
 
-use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,6 +12,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::indexer::{Alive, KeepAlive};
+use crate::wait::Watched as _;
 use crate::{
     Error, EventHandler, EventStream, FieldPath, HandlerBuilder, Index, InformerStatus, ListWatch,
     Lister, Object, Registration, ResourceVersion, Result, State, Untyped, WaitForSync,
@@ -21,7 +21,7 @@ use crate::{
 
 pub use builder::InformerBuilder;
 pub(crate) use builder::{Identity, Options, Sharing, decoder};
-pub(crate) use core::{Alive, Core, Tuning};
+pub(crate) use core::{Core, Tuning};
 pub(crate) use observed::OnError;
 
 /// A cache of one resource that any number of handlers and listers share. Cheap to clone.
@@ -74,8 +74,8 @@ impl<K: 'static> SharedInformer<K> {
     }
 
     /// An index by a field (`"spec.nodeName"`, `"spec.containers[*].image"`), read from the bytes.
-    /// Asking twice gives the same index.
-    pub fn index_by_field(&self, path: impl Into<FieldPath>) -> Index<K> {
+    /// Asking twice gives the same index. A path that cannot be read is an error.
+    pub fn index_by_field(&self, path: impl Into<FieldPath>) -> Result<Index<K>> {
         Index::field(&self.core.store, self.keep(), path.into())
     }
 
@@ -86,13 +86,12 @@ impl<K: 'static> SharedInformer<K> {
 
     /// An index by any function that gives an `Option`, an array or a `Vec` of values, owned ones.
     ///
-    /// The handle is the index: a name that is taken is no conflict, it only hides the newer one
-    /// from lookups by name.
+    /// A name that another index has is an error. The index goes with the last handle of it.
     pub fn index_by<V>(
         &self,
         name: &str,
         values: impl Fn(&Object<K>) -> V + Send + Sync + 'static,
-    ) -> Index<K>
+    ) -> Result<Index<K>>
     where
         V: IntoIterator<Item: Into<Arc<str>>>,
     {
@@ -162,7 +161,7 @@ impl<K: 'static> SharedInformer<K> {
 
     /// All of the above and more.
     pub fn status(&self) -> InformerStatus {
-        crate::wait::Watched::status(&*self.core)
+        self.core.status()
     }
 
     /// The version that the cache is at.
@@ -194,7 +193,7 @@ impl<K: 'static> SharedInformer<K> {
 
     /// What whoever has it keeps running.
     #[expect(clippy::unnecessary_wraps, reason = "stores of one's own keep nothing running")]
-    fn keep(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn keep(&self) -> KeepAlive {
         Some(self.alive.clone())
     }
 }

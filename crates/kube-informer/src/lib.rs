@@ -69,7 +69,7 @@
 //!     .on_update(|_old, new| println!("Update: {}", new.name()))
 //!     .on_delete(|pod| println!("Delete: {}", pod.name()))
 //!     .register();
-//! let by_node = pods.index_by_field("spec.nodeName");
+//! let by_node = pods.index_by_field("spec.nodeName")?;
 //!
 //! factory.start();
 //! factory.wait_for_sync().await?;
@@ -121,6 +121,9 @@ mod version;
 mod wire;
 
 pub mod list_watch;
+
+mod delta;
+
 pub mod reflector;
 
 mod indexer;
@@ -136,14 +139,15 @@ mod informer;
 
 mod factory;
 
-pub use delta_fifo::{Delta, DeltaFifo};
+pub use delta::Delta;
+pub use delta_fifo::DeltaFifo;
 pub use error::{BoxError, Error, Result};
 pub use factory::{FactoryBuilder, SharedInformerFactory};
-pub use indexer::{Index, Indexer, List};
+pub use indexer::{Index, Indexer};
 pub use informer::{InformerBuilder, SharedInformer};
 pub use key::{KeyRef, ObjectKey};
 pub use list_watch::{KubeListWatch, ListWatch};
-pub use lister::{Lister, NamespaceLister};
+pub use lister::{List, Lister, NamespaceLister};
 pub use object::{
     Deleted, Event, FieldPath, FinalState, Kind, Labels, Object, OwnerRef, StaticKind, Untyped,
 };

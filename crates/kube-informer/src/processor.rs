@@ -21,43 +21,35 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::Object;
-use crate::indexer::KeepAlive;
+use crate::indexer::{Accept, Applied, Batch, KeepAlive, Listed, Store};
 use crate::wait::{HandlerSync, Watched};
+use crate::{Delta, Object};
 
 pub use builder::{Callbacks, HandlerBuilder};
 pub use handler::EventHandler;
 pub use registration::{Registration, RegistrationGuard};
 pub use stream::EventStream;
 
-pub(crate) use backlog::Notification;
-
 use backlog::{BACKLOG_EVENTS_MAX, Backlog};
 use builder::ListenerOptions;
 use filter::Filter;
 use handler::ErasedHandler;
-use listener::{Callee, Listener, ListenerKind, Running};
+use listener::{Callee, Listener, ListenerKind, Manner, Running};
 use stream::Subscription;
 
 /// Resyncs closer together than this only keep everybody busy. client-go has the same limit.
 const RESYNC_PERIOD_MIN: Duration = Duration::from_secs(1);
 
-/// What a listener that joins now begins with.
-pub(crate) struct Joining {
-    /// Everything in the store.
-    pub(crate) objects: Vec<Object>,
-    /// Whether that is a full list.
-    pub(crate) synced: bool,
-}
-
-/// The listeners of one informer.
+/// The one writer of a store, and those who listen to what it writes.
 pub(crate) struct Processor {
     me: Weak<Self>,
-    source: Box<dyn Fn() -> Joining + Send + Sync>,
+    store: Arc<Store>,
     /// Held while the store is written and listeners are told, and while one joins: each listener
     /// gets a state of the store and then exactly the changes after it.
     inner: Mutex<Inner>,
     resync_changed: Notify,
+    /// Notified when a listener that has to see every state may have caught up.
+    caught_up: Notify,
     watched: OnceLock<Weak<dyn Watched>>,
     stopped: CancellationToken,
 }
@@ -66,7 +58,6 @@ struct Inner {
     /// In the order in which they came; ended ones are dropped when somebody next looks.
     members: Vec<Member>,
     phase: Phase,
-    synced: bool,
 }
 
 struct Member {
@@ -88,13 +79,13 @@ enum Phase {
 }
 
 impl Processor {
-    /// `source` reads the store. It is called with the lock held, and must not call back.
-    pub(crate) fn new(source: Box<dyn Fn() -> Joining + Send + Sync>) -> Arc<Self> {
+    pub(crate) fn new(store: Arc<Store>) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
-            source,
-            inner: Mutex::new(Inner { members: vec![], phase: Phase::Waiting, synced: false }),
+            store,
+            inner: Mutex::new(Inner { members: vec![], phase: Phase::Waiting }),
             resync_changed: Notify::new(),
+            caught_up: Notify::new(),
             watched: OnceLock::new(),
             stopped: CancellationToken::new(),
         })
@@ -110,24 +101,39 @@ impl Processor {
     }
 
     fn informer_name(&self) -> Option<Arc<str>> {
-        self.watched().map(|informer| informer.status().name)
+        self.watched().map(|informer| informer.name().clone())
     }
 
-    /// Runs `change`, which writes the store, and tells every listener what it gives, as one step.
-    /// Waits for no listener. `change` must not call back.
-    pub(crate) fn distribute(&self, change: impl FnOnce() -> Vec<Notification>) {
-        let mut inner = self.inner.lock();
-        let notifications = change();
-        if notifications.is_empty() {
-            return;
+    /// Writes changes of a part of the content into the store and tells every listener, as one step.
+    /// Waits for no listener.
+    pub(crate) fn write(&self, part: usize, deltas: Vec<Delta>) {
+        for batch in Batch::of(deltas) {
+            let lock = || self.inner.lock();
+            let (written, mut inner) = self.store.write(part, batch, Accept::Newer, lock);
+            if written.applied.iter().any(|applied| matches!(applied, Applied::Synced)) {
+                inner.begin_resyncs(Instant::now());
+                self.resync_changed.notify_one();
+            }
+            let told = inner.tell(&written.applied, |_| true);
+            // What follows may run code of programs, also where something is dropped.
+            drop(inner);
+            told.finish();
         }
-        if notifications.iter().any(Notification::is_synced) {
-            inner.begin_resyncs(Instant::now());
-            self.resync_changed.notify_one();
+    }
+
+    /// Ready when no listener that has to see every state is too far behind.
+    pub(crate) async fn ready(&self) {
+        loop {
+            let caught_up = self.caught_up.notified();
+            if !self.inner.lock().members.iter().any(|member| member.listener.is_full()) {
+                return;
+            }
+            caught_up.await;
         }
-        let told = inner.tell(&notifications, |_| true);
-        drop(inner);
-        told.finish();
+    }
+
+    fn caught_up(&self) {
+        self.caught_up.notify_one();
     }
 
     /// Registers a handler: it is given all that is there, and every change from then on.
@@ -138,11 +144,9 @@ impl Processor {
         keep: KeepAlive,
         place: &Location<'_>,
     ) -> Registration {
-        let kind = if options.blocking { ListenerKind::Blocking } else { ListenerKind::Task };
-        let resync = options.resync();
-        let (name, backlog) = (options.name(place), options.backlog());
+        let (resync, name, backlog) = (options.resync(), options.name(place), options.backlog());
         let callee = Callee { handler, filter: Filter::new(options.filters), keep };
-        let listener = Listener::new(name, self.me.clone(), backlog, kind, Some(callee));
+        let listener = Listener::new(name, self.me.clone(), backlog, options.manner, Some(callee));
         self.admit(&listener, resync);
         Registration::new(listener)
     }
@@ -154,10 +158,9 @@ impl Processor {
         keep: KeepAlive,
         place: &Location<'_>,
     ) -> Subscription {
-        let resync = options.resync();
-        let (name, backlog) = (options.name(place), options.backlog());
-        let kind = ListenerKind::Stream;
-        let listener = Listener::new(name, self.me.clone(), backlog, kind, None);
+        let (resync, name, backlog) = (options.resync(), options.name(place), options.backlog());
+        let manner = Manner { kind: ListenerKind::Stream, ..options.manner };
+        let listener = Listener::new(name, self.me.clone(), backlog, manner, None);
         self.admit(&listener, resync);
         let registration = Registration::new(listener).remove_on_drop();
         Subscription { registration, filter: Filter::new(options.filters), keep }
@@ -168,24 +171,13 @@ impl Processor {
         let phase = inner.phase.clone();
         if matches!(phase, Phase::Stopped) {
             drop(inner);
-            listener.end(HandlerSync::Stopped);
-            let handler = listener.name();
-            let informer = self.informer_name().unwrap_or_default();
-            tracing::warn!(
-                informer = &*informer,
-                handler,
-                "a handler came after the informer had stopped and is not called"
-            );
+            listener.reject();
             return;
         }
-        let joining = (self.source)();
-        inner.synced |= joining.synced;
-        let mut first = vec![Notification::Initial(joining.objects.into())];
-        if inner.synced {
-            first.push(Notification::Synced);
-        }
+        let (mut first, synced) = (vec![self.all(Listed::Initial)], self.store.has_synced());
+        first.extend(synced.then_some(Applied::Synced));
         listener.push(&first);
-        let due = |period| Instant::now().checked_add(period).filter(|_| inner.synced);
+        let due = |period| Instant::now().checked_add(period).filter(|_| synced);
         let resync = period.map(|period| Resync { period, due: due(period) });
         inner.members.retain(|member| !member.listener.is_ended());
         inner.members.push(Member { listener: listener.clone(), resync });
@@ -242,12 +234,17 @@ impl Processor {
         if !inner.members.iter().any(|member| member.is_due(now)) {
             return;
         }
-        let all = [Notification::Resync((self.source)().objects.into())];
+        let all = [self.all(Listed::Resync)];
         let told = inner.tell(&all, |member| member.is_due(now));
         let due = inner.members.iter_mut().filter(|member| member.is_due(now));
         due.filter_map(|member| member.resync.as_mut()).for_each(|resync| resync.advance(now));
         drop(inner);
         told.finish();
+    }
+
+    /// All objects.
+    fn all(&self, listed: Listed) -> Applied {
+        Applied::List(listed, self.store.snapshot().0.into())
     }
 }
 
@@ -271,20 +268,23 @@ async fn stop_on(processor: Weak<Processor>, stop: CancellationToken, stopped: C
 }
 
 impl Inner {
-    fn tell(&mut self, changes: &[Notification], whom: impl Fn(&Member) -> bool) -> Told {
+    fn tell(&mut self, applied: &[Applied], whom: impl Fn(&Member) -> bool) -> Told {
         let mut told = Told::default();
+        if applied.is_empty() {
+            return told;
+        }
         self.members.retain(|member| !member.listener.is_ended());
         for member in self.members.iter().filter(|member| whom(member)) {
-            let pushed = member.listener.push(changes);
+            let pushed = member.listener.push(applied);
             told.wakers.extend(pushed.waker);
             told.behind.extend(pushed.fell_behind.then(|| member.listener.clone()));
+            told.let_go.extend(pushed.let_go);
         }
         told
     }
 
     /// The first list has been handed over; from here on periods run.
     fn begin_resyncs(&mut self, now: Instant) {
-        self.synced = true;
         for resync in self.members.iter_mut().filter_map(|member| member.resync.as_mut()) {
             if resync.due.is_none() {
                 resync.due = now.checked_add(resync.period);
@@ -298,12 +298,14 @@ impl Inner {
 struct Told {
     wakers: Vec<Waker>,
     behind: Vec<Arc<Listener>>,
+    let_go: Vec<Object>,
 }
 
 impl Told {
     fn finish(self) {
         self.wakers.into_iter().for_each(Waker::wake);
         self.behind.iter().for_each(|listener| listener.report_behind());
+        drop(self.let_go);
     }
 }
 
@@ -339,7 +341,8 @@ impl ListenerOptions {
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog::new(BACKLOG_EVENTS_MAX, self.only_changes)
+        let limit = if self.manner.every_state { usize::MAX } else { BACKLOG_EVENTS_MAX };
+        Backlog::new(limit, self.only_changes)
     }
 
     /// Zero is never.

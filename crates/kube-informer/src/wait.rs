@@ -31,6 +31,7 @@ pub(crate) struct Progress {
 
 /// An informer that can be waited for.
 pub(crate) trait Watched: Send + Sync {
+    fn name(&self) -> &Arc<str>;
     fn status(&self) -> InformerStatus;
     fn progress(&self) -> watch::Receiver<Progress>;
 }

@@ -123,7 +123,9 @@ pub(crate) async fn get(options: Options) -> Result<Outcome, String> {
     let chosen = wanted.iter().map(|each| &each.chosen);
     let mut caches = Caches::new(chosen, &cluster, &options.scope)?;
     let indexes: Vec<_> = match &options.by {
-        Some(by) => caches.all.iter().map(|cache| by.index(&cache.informer)).collect(),
+        Some(by) => {
+            caches.all.iter().map(|cache| by.index(&cache.informer)).collect::<Result<_, _>>()?
+        }
         None => Vec::new(),
     };
     caches.start();

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::Delta;
-use crate::{Deleted, Error, FinalState, List, Lister, Object, ObjectKey};
+use crate::{Deleted, Delta, Error, FinalState, List, Lister, Object, ObjectKey};
 
 #[derive(Default)]
 pub(super) struct ByKey {

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use hashbrown::HashSet;
 
-use super::Delta;
-use crate::{List, ObjectKey};
+use crate::{Delta, List, ObjectKey};
 
 #[derive(Default)]
 pub(super) struct InOrder(VecDeque<Delta>);

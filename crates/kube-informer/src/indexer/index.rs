@@ -1,34 +1,38 @@
-//! Handles of indexes.
+//! Indexes: how the values of an object are found, and the handles that ask.
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::definition::{Definition, Source};
-use super::{KeepAlive, List, Store};
-use crate::{FieldPath, Object, ObjectKey, Untyped};
+use super::{KeepAlive, Store};
+use crate::{FieldPath, List, Object, ObjectKey, Result, Untyped};
 
-/// An index of a store: ask it. It cannot name an index that does not exist, nor another store's.
-/// Keeps its informer running. Cheap to clone.
+/// An index of a store. It cannot name an index that does not exist, nor another store's. Keeps its
+/// informer running. Cheap to clone.
+///
+/// The index lasts as long as its handles: when the last one is dropped, the cache no longer keeps it
+/// up to date, and lookups by its name fail.
+#[must_use = "an index goes when its last handle is dropped"]
 pub struct Index<K = Untyped> {
-    store: Arc<Store>,
-    id: usize,
-    definition: Arc<Definition>,
+    owner: Arc<Owner>,
     keep: KeepAlive,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K: 'static> Index<K> {
     pub(crate) fn label(store: &Arc<Store>, keep: KeepAlive, label: &str) -> Self {
-        Self::add(store, keep, format!("label:{label}").into(), Source::Label(label.into()))
+        Self::built_in(store, keep, format!("label:{label}").into(), Source::Label(label.into()))
     }
 
-    pub(crate) fn field(store: &Arc<Store>, keep: KeepAlive, path: FieldPath) -> Self {
-        Self::add(store, keep, format!("field:{path}").into(), Source::Field(path))
+    pub(crate) fn field(store: &Arc<Store>, keep: KeepAlive, path: FieldPath) -> Result<Self> {
+        path.steps()?;
+        Ok(Self::built_in(store, keep, format!("field:{path}").into(), Source::Field(path)))
     }
 
     pub(crate) fn controller(store: &Arc<Store>, keep: KeepAlive) -> Self {
-        Self::add(store, keep, "controller".into(), Source::Controller)
+        Self::built_in(store, keep, CONTROLLER.into(), Source::Controller)
     }
 
     pub(crate) fn function<V>(
@@ -36,37 +40,42 @@ impl<K: 'static> Index<K> {
         keep: KeepAlive,
         name: &str,
         values: impl Fn(&Object<K>) -> V + Send + Sync + 'static,
-    ) -> Self
+    ) -> Result<Self>
     where
         V: IntoIterator<Item: Into<Arc<str>>>,
     {
         let erased = move |object: &Object| {
             values(&object.clone().cast()).into_iter().map(Into::into).collect()
         };
-        Self::add(store, keep, name.into(), Source::Function(Box::new(erased)))
+        let definition = Definition::new(name.into(), Source::Function(Box::new(erased)));
+        Ok(Self::of(store.add_index(definition)?, keep))
     }
 
-    fn add(store: &Arc<Store>, keep: KeepAlive, name: Arc<str>, source: Source) -> Self {
-        let (id, definition) = store.add_index(name, source);
-        Self { store: store.clone(), id, definition, keep, kind: PhantomData }
+    /// Nothing else can have its name.
+    fn built_in(store: &Arc<Store>, keep: KeepAlive, name: Arc<str>, source: Source) -> Self {
+        Self::of(store.add_built_in_index(Definition::new(name, source)), keep)
+    }
+
+    fn of(owner: Arc<Owner>, keep: KeepAlive) -> Self {
+        Self { owner, keep, kind: PhantomData }
     }
 
     /// The objects that have this value.
     pub fn get(&self, value: &str) -> List<K> {
-        List::new(self.store.indexed(self.id, value))
+        let Owner { store, definition } = &*self.owner;
+        List::new(store.indexed(definition, value))
     }
 
     /// The keys of the objects that have this value, sorted.
     pub fn keys(&self, value: &str) -> Vec<ObjectKey> {
-        let (objects, _) = self.store.indexed(self.id, value);
-        let mut keys: Vec<_> = objects.iter().map(|object| object.key().clone()).collect();
+        let mut keys: Vec<_> = self.get(value).iter().map(|object| object.key().clone()).collect();
         keys.sort_unstable();
         keys
     }
 
     /// All values that some object has, sorted.
     pub fn values(&self) -> Vec<Arc<str>> {
-        let mut values = self.store.index_values(self.id);
+        let mut values = self.owner.store.index_values(&self.owner.definition);
         values.sort_unstable();
         values
     }
@@ -74,30 +83,153 @@ impl<K: 'static> Index<K> {
     /// The objects that have a value in common with this one, each once. It need not be in the
     /// cache; if it is, and has values, it is among them.
     pub fn matching(&self, object: &Object<K>) -> List<K> {
-        let values = self.definition.values(&object.clone().cast());
-        List::new(self.store.indexed_any(self.id, &values))
+        let Owner { store, definition } = &*self.owner;
+        let values = definition.values(&object.clone().cast());
+        List::new(store.indexed_any(definition, &values))
     }
 
     /// The name for lookups by name.
     pub fn name(&self) -> &str {
-        &self.definition.name
+        &self.owner.definition.name
     }
 }
 
 impl<K> Clone for Index<K> {
     fn clone(&self) -> Self {
-        Self {
-            store: self.store.clone(),
-            id: self.id,
-            definition: self.definition.clone(),
-            keep: self.keep.clone(),
-            kind: PhantomData,
-        }
+        Self { owner: self.owner.clone(), keep: self.keep.clone(), kind: PhantomData }
     }
 }
 
 impl<K> fmt::Debug for Index<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Index").field(&self.definition.name).finish()
+        f.debug_tuple("Index").field(&self.owner.definition.name).finish()
+    }
+}
+
+/// What all handles of an index share. The index goes with it.
+pub(super) struct Owner {
+    store: Arc<Store>,
+    pub(super) definition: Arc<Definition>,
+}
+
+impl Owner {
+    pub(super) fn new(store: &Arc<Store>, definition: Definition) -> Arc<Self> {
+        Arc::new(Self { store: store.clone(), definition: Arc::new(definition) })
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.store.remove_index(&self.definition);
+    }
+}
+
+/// A name, and how the values of an object are found.
+pub(super) struct Definition {
+    pub(super) name: Arc<str>,
+    source: Source,
+    panics: AtomicU64,
+}
+
+/// Where the values of an object come from.
+pub(super) enum Source {
+    Label(Arc<str>),
+    Field(FieldPath),
+    Controller,
+    Function(IndexFn),
+}
+
+/// A function of a program, without the type of its objects.
+type IndexFn = Box<dyn Fn(&Object) -> Vec<Arc<str>> + Send + Sync>;
+
+/// The name of the index that every store has.
+pub(super) const NAMESPACE: &str = "namespace";
+const CONTROLLER: &str = "controller";
+
+impl Definition {
+    pub(super) fn new(name: Arc<str>, source: Source) -> Self {
+        Self { name, source, panics: AtomicU64::new(0) }
+    }
+
+    /// Whether it is a function under a name that is kept for built-in indexes.
+    pub(super) fn takes_built_in_name(&self) -> bool {
+        let built_in = matches!(&*self.name, NAMESPACE | CONTROLLER)
+            || ["label:", "field:"].iter().any(|prefix| self.name.starts_with(prefix));
+        built_in && matches!(self.source, Source::Function(_))
+    }
+
+    /// The values of an object, sorted, each once. This is the only place that calls functions of
+    /// users, and what calls it holds no lock.
+    pub(super) fn values(&self, object: &Object) -> Vec<Arc<str>> {
+        let mut values = match &self.source {
+            Source::Label(label) => {
+                object.labels().get(label).map(Into::into).into_iter().collect()
+            }
+            Source::Field(path) => object.index_values(path),
+            Source::Controller => {
+                object.controller().map(|owner| owner.uid.into()).into_iter().collect()
+            }
+            Source::Function(function) => self.contained(function, object),
+        };
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    /// An object for which the function panics has no values.
+    fn contained(&self, function: &IndexFn, object: &Object) -> Vec<Arc<str>> {
+        catch_unwind(AssertUnwindSafe(|| function(object))).unwrap_or_else(|_| {
+            // The text of the panic is left out: it may quote the object.
+            if self.panics.fetch_add(1, Ordering::Relaxed) == 0 {
+                tracing::error!(
+                    index = &*self.name,
+                    object = %object.key(),
+                    "the function of this index panicked; objects for which it does are not in the \
+                     index (said once, counted from now on)"
+                );
+            }
+            Vec::new()
+        })
+    }
+
+    /// How often the function has panicked.
+    pub(super) fn panics(&self) -> u64 {
+        self.panics.load(Ordering::Relaxed)
+    }
+
+    /// By the same thing. A function is never the same as another.
+    pub(super) fn is_same(&self, other: &Definition) -> bool {
+        match (&self.source, &other.source) {
+            (Source::Label(ours), Source::Label(theirs)) => ours == theirs,
+            (Source::Field(ours), Source::Field(theirs)) => ours == theirs,
+            (Source::Controller, Source::Controller) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The values of an object in each of some indexes, in their order.
+#[derive(Default)]
+pub(super) struct Asked(Vec<Vec<Arc<str>>>);
+
+impl Asked {
+    /// Asks the indexes that were not asked `before`: a function is called once for a state.
+    pub(super) fn ask(
+        &mut self,
+        object: &Object,
+        before: &[Arc<Definition>],
+        now: &[Arc<Definition>],
+    ) {
+        let mut known = std::mem::take(&mut self.0);
+        let mut known = |definition| {
+            let at = before.iter().position(|other| Arc::ptr_eq(other, definition))?;
+            known.get_mut(at).map(std::mem::take)
+        };
+        let values = |definition| known(definition).unwrap_or_else(|| definition.values(object));
+        self.0 = now.iter().map(values).collect();
+    }
+
+    pub(super) fn into_iter(self) -> impl Iterator<Item = Vec<Arc<str>>> {
+        self.0.into_iter()
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::{Object, ResourceVersion};
+use crate::ResourceVersion;
 
 /// The parts of a content, each with a version of its own.
 pub(super) struct Parts(Vec<Part>);
@@ -11,28 +11,31 @@ pub(super) struct Parts(Vec<Part>);
 struct Part {
     /// All of them, if this is the only part.
     namespace: Option<Arc<str>>,
-    /// Empty before its first list.
+    /// Empty before its first list, and where the server gives none.
     version: ResourceVersion,
+    listed: bool,
+}
+
+impl Part {
+    fn of(namespace: Option<Arc<str>>) -> Self {
+        Self { namespace, version: ResourceVersion::default(), listed: false }
+    }
 }
 
 impl Default for Parts {
     fn default() -> Self {
-        Self(vec![Part { namespace: None, version: ResourceVersion::default() }])
+        Self(vec![Part::of(None)])
     }
 }
 
 impl Parts {
     pub(super) fn of_namespaces(namespaces: &[Arc<str>]) -> Self {
-        let part = |namespace: &Arc<str>| Part {
-            namespace: Some(namespace.clone()),
-            version: ResourceVersion::default(),
-        };
-        Self(namespaces.iter().map(part).collect())
+        Self(namespaces.iter().map(|namespace| Part::of(Some(namespace.clone()))).collect())
     }
 
-    pub(super) fn has(&self, part: usize, object: &Object) -> bool {
-        let namespace = self.0.get(part).and_then(|part| part.namespace.as_deref());
-        namespace.is_none_or(|namespace| object.namespace() == Some(namespace))
+    /// The namespace that a part is; none if it is everything.
+    pub(super) fn namespace(&self, part: usize) -> Option<&str> {
+        self.0.get(part)?.namespace.as_deref()
     }
 
     /// The version goes on, never back: after a list, all that comes is of one history. No version at
@@ -53,13 +56,13 @@ impl Parts {
     /// A list says where its part is, whatever was before.
     pub(super) fn set(&mut self, part: usize, version: ResourceVersion) {
         if let Some(part) = self.0.get_mut(part) {
-            part.version = version;
+            (part.version, part.listed) = (version, true);
         }
     }
 
     /// Every part has been listed.
     pub(super) fn are_listed(&self) -> bool {
-        self.0.iter().all(|part| !part.version.is_empty())
+        self.0.iter().all(|part| part.listed)
     }
 
     /// The version that the whole is at: that of the part that is least far; none before all are

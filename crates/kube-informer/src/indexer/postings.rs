@@ -1,15 +1,19 @@
 //! One index: which slots have which values.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher;
+use std::sync::{Arc, Weak};
 
-use super::definition::Definition;
-use super::values::Values;
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::index::{Definition, Owner};
 
 /// An index as the store keeps it. What a slot has is remembered by numbers: a function that gives
 /// something else the next time cannot leave anything behind.
 pub(super) struct Postings {
     pub(super) definition: Arc<Definition>,
+    /// With the last handle the index goes.
+    pub(super) owner: Weak<Owner>,
     pub(super) values: Values,
     /// By slot.
     held: Vec<Held>,
@@ -31,14 +35,15 @@ enum Held {
 
 impl Postings {
     /// An index of a store in which these slots have an object.
-    pub(super) fn new(definition: Arc<Definition>, slots: impl Iterator<Item = u32>) -> Self {
+    pub(super) fn new(owner: &Arc<Owner>, slots: impl Iterator<Item = u32>) -> Self {
+        let (definition, owner) = (owner.definition.clone(), Arc::downgrade(owner));
         let (mut held, mut unset) = (Vec::new(), 0);
         for slot in slots {
             held.resize(slot as usize, Held::None);
             held.push(Held::Unset);
             unset += 1;
         }
-        Self { definition, values: Values::default(), held, many: BTreeMap::new(), unset }
+        Self { definition, owner, values: Values::default(), held, many: BTreeMap::new(), unset }
     }
 
     /// Every object is in the index: only now may anybody ask it.
@@ -107,15 +112,185 @@ impl Postings {
     }
 }
 
+/// Values under numbers, found by their text. A value whose last slot leaves goes with it.
+#[derive(Default)]
+pub(super) struct Values {
+    entries: Slab<Value>,
+    by_text: HashTable<u32>,
+    /// Seeded at random, since users choose the texts; nobody sees the order of this table.
+    hasher: DefaultHashBuilder,
+}
+
+struct Value {
+    text: Arc<str>,
+    slots: Slots,
+}
+
+/// At least one slot. Half of all indexes are close to unique, and a lone slot needs no allocation;
+/// a tree is as small as a hash set of such small numbers, and gives them in order.
+enum Slots {
+    One(u32),
+    Many(BTreeSet<u32>),
+}
+
+impl Values {
+    /// The number of the value, which this slot now has.
+    pub(super) fn add(&mut self, text: impl AsRef<str> + Into<Arc<str>>, slot: u32) -> u32 {
+        if let Some(id) = self.find(text.as_ref()) {
+            if let Some(value) = self.entries.get_mut(id) {
+                value.slots.insert(slot);
+            }
+            return id;
+        }
+        let text = text.into();
+        let hash = self.hasher.hash_one(&*text);
+        let id = self.entries.insert(Value { text, slots: Slots::One(slot) });
+        let (entries, hasher) = (&self.entries, &self.hasher);
+        self.by_text.insert_unique(hash, id, |&id| hasher.hash_one(text_of(entries, id)));
+        id
+    }
+
+    /// This slot does not have the value any more.
+    pub(super) fn remove(&mut self, id: u32, slot: u32) {
+        let Some(value) = self.entries.get_mut(id) else { return };
+        if value.slots.remove(slot) {
+            return;
+        }
+        let hash = self.hasher.hash_one(&*value.text);
+        if let Ok(entry) = self.by_text.find_entry(hash, |&known| known == id) {
+            entry.remove();
+        }
+        self.entries.remove(id);
+    }
+
+    pub(super) fn find(&self, text: &str) -> Option<u32> {
+        let hash = self.hasher.hash_one(text);
+        self.by_text.find(hash, |&id| text_of(&self.entries, id) == text).copied()
+    }
+
+    pub(super) fn text(&self, id: u32) -> &str {
+        text_of(&self.entries, id)
+    }
+
+    /// The slots that have this value, in order.
+    pub(super) fn slots(&self, text: &str) -> impl Iterator<Item = u32> {
+        let value = self.find(text).and_then(|id| self.entries.get(id));
+        let (one, many) = match value.map(|value| &value.slots) {
+            Some(Slots::One(slot)) => (Some(*slot), None),
+            Some(Slots::Many(slots)) => (None, Some(slots)),
+            None => (None, None),
+        };
+        one.into_iter().chain(many.into_iter().flatten().copied())
+    }
+
+    /// How many slots have this value.
+    pub(super) fn count(&self, text: &str) -> usize {
+        match self.find(text).and_then(|id| self.entries.get(id)).map(|value| &value.slots) {
+            Some(Slots::One(_)) => 1,
+            Some(Slots::Many(slots)) => slots.len(),
+            None => 0,
+        }
+    }
+
+    /// All values that some slot has.
+    pub(super) fn texts(&self) -> Vec<Arc<str>> {
+        self.entries.iter().map(|(_, value)| value.text.clone()).collect()
+    }
+}
+
+fn text_of(entries: &Slab<Value>, id: u32) -> &str {
+    entries.get(id).map_or("", |value| &value.text)
+}
+
+impl Slots {
+    fn insert(&mut self, slot: u32) {
+        match self {
+            Slots::One(known) if *known == slot => {}
+            Slots::One(known) => *self = Slots::Many(BTreeSet::from([*known, slot])),
+            Slots::Many(slots) => {
+                slots.insert(slot);
+            }
+        }
+    }
+
+    /// Whether any slot is left; if not, nothing was done.
+    fn remove(&mut self, slot: u32) -> bool {
+        match self {
+            Slots::One(known) => *known != slot,
+            Slots::Many(slots) => {
+                slots.remove(&slot);
+                if let (1, Some(&last)) = (slots.len(), slots.first()) {
+                    *self = Slots::One(last);
+                }
+                true
+            }
+        }
+    }
+}
+
+/// Values under small numbers. What is visited in the order of the numbers is visited in the same
+/// order in every run, which no randomly seeded map can say.
+pub(super) struct Slab<T> {
+    entries: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Slab<T> {
+    pub(super) fn insert(&mut self, value: T) -> u32 {
+        if let Some(at) = self.free.pop() {
+            self.entries[at as usize] = Some(value);
+            return at;
+        }
+        self.entries.push(Some(value));
+        (self.entries.len() - 1) as u32
+    }
+
+    pub(super) fn remove(&mut self, at: u32) -> Option<T> {
+        let removed = self.entries.get_mut(at as usize)?.take()?;
+        self.free.push(at);
+        Some(removed)
+    }
+
+    pub(super) fn get(&self, at: u32) -> Option<&T> {
+        self.entries.get(at as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut T> {
+        self.entries.get_mut(at as usize)?.as_mut()
+    }
+
+    /// All of them with their numbers, in the order of those.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        let numbered = self.entries.iter().enumerate();
+        numbered.filter_map(|(at, entry)| Some((at as u32, entry.as_ref()?)))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// One more than the greatest number that was ever given out.
+    pub(super) fn places(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), free: Vec::new() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::definition::Source;
+    use super::super::Store;
+    use super::super::index::Source;
     use super::*;
 
     #[test]
     fn s8_nothing_is_left_of_slots_that_were_cleared() {
-        let definition = Arc::new(Definition::new("".into(), Source::Controller));
-        let mut postings = Postings::new(definition, [1, 4].into_iter());
+        let owner = Owner::new(&Store::new(), Definition::new("".into(), Source::Controller));
+        let mut postings = Postings::new(&owner, [1, 4].into_iter());
         let texts = |texts: &[&str]| texts.iter().map(|text| Arc::from(*text)).collect();
         assert!(!postings.is_complete() && postings.is_unset(1) && !postings.is_unset(0));
         postings.set(1, texts(&["a", "b"]));
@@ -129,5 +304,49 @@ mod tests {
         postings.clear(9);
         postings.clear(100);
         assert!(postings.many.is_empty() && postings.values.texts().is_empty());
+    }
+
+    fn slots(values: &Values, text: &str) -> Vec<u32> {
+        let slots: Vec<u32> = values.slots(text).collect();
+        assert_eq!(values.count(text), slots.len());
+        slots
+    }
+
+    #[test]
+    fn s8_a_value_goes_with_its_last_slot_and_stays_until_then() {
+        let mut values = Values::default();
+        let a = values.add("a", 7);
+        assert_eq!((values.add("a", 3), values.add("a", 3), values.add("a", 5)), (a, a, a));
+        let b = values.add("b", 3);
+        assert_eq!(slots(&values, "a"), [3, 5, 7]);
+        values.remove(a, 5);
+        values.remove(a, 3);
+        values.remove(a, 3);
+        assert_eq!((slots(&values, "a"), values.find("a")), (vec![7], Some(a)));
+        values.remove(a, 7);
+        values.remove(a, 7);
+        assert_eq!((values.find("a"), values.entries.len(), values.by_text.len()), (None, 1, 1));
+        assert_eq!((values.text(b), slots(&values, "b")), ("b", vec![3]));
+        assert_eq!(values.texts(), [Arc::from("b")]);
+    }
+
+    #[test]
+    fn many_values_are_all_found_when_the_table_has_grown() {
+        let mut values = Values::default();
+        for slot in 0..1000_u32 {
+            values.add(slot.to_string(), slot);
+        }
+        assert!((0..1000).all(|slot| slots(&values, &slot.to_string()) == [slot]));
+    }
+
+    #[test]
+    fn places_are_used_again_and_visited_in_order() {
+        let mut slab = Slab::default();
+        let [a, b, c] = ["a", "b", "c"].map(|text| slab.insert(text));
+        assert_eq!((slab.remove(b), slab.remove(b), slab.remove(9)), (Some("b"), None, None));
+        assert_eq!((slab.len(), slab.get(b)), (2, None));
+        assert_eq!(slab.insert("d"), b);
+        assert_eq!(slab.iter().collect::<Vec<_>>(), [(a, &"a"), (b, &"d"), (c, &"c")]);
+        assert_eq!((slab.len(), slab.places()), (3, 3));
     }
 }

@@ -5,14 +5,78 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::change::{Accept, Applied, Change, Difference};
-use super::definition::{Definition, Prepared, Source};
+use super::index::{Asked, Definition, NAMESPACE, Owner};
 use super::parts::Parts;
-use super::plan::{Incoming, Place, Plan};
-use super::postings::Postings;
-use super::slab::Slab;
-use super::values::Values;
-use crate::{Deleted, FinalState, KeyRef, Object, ObjectKey, ResourceVersion};
+use super::postings::{Postings, Slab, Values};
+use crate::error::Cause;
+use crate::{
+    Deleted, Delta, Error, FinalState, KeyRef, Object, ObjectKey, ResourceVersion, Result,
+};
+
+/// What a write has done. Lists are shared between all who are told.
+#[derive(Clone, Debug)]
+pub(crate) enum Applied {
+    /// The object was not there.
+    Added(Object),
+    /// It was, as this.
+    Updated { old: Object, new: Object },
+    /// It was there, and went.
+    Deleted(Deleted),
+    /// Many objects, of which the same is to be said.
+    List(Listed, Arc<[Object]>),
+    /// The first list is complete.
+    Synced,
+}
+
+/// What is to be said of the objects of a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Listed {
+    /// They are in the first list: each is added, as an initial one.
+    Initial,
+    /// A relist found them as they were: each is an update to the same version.
+    Unchanged,
+    /// All objects, since a resync period is over.
+    Resync,
+}
+
+/// What a write has done, and what it has let go of. May be dropped only without the lock: types of
+/// programs may be in it, and their `Drop` is not ours.
+pub(crate) struct Written {
+    pub(crate) applied: Vec<Applied>,
+    let_go: Vec<Object>,
+    #[expect(dead_code, reason = "held, not read: an index may have gone while it was asked")]
+    asked: Vec<Arc<Definition>>,
+}
+
+/// Which states of an object that is there already go in.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Accept {
+    /// Not the same state again, and not an older one: watches repeat themselves.
+    Newer,
+    /// Whatever comes.
+    Any,
+}
+
+/// What it takes to make the content of a part that of a list.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// The count of writes at which this is right.
+    writes: u64,
+    /// Where each object of the list goes.
+    pub(super) places: Vec<Place>,
+    /// Slots of objects that the list does not have, sorted by key.
+    gone: Vec<u32>,
+}
+
+/// Where an object of a list goes.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Place {
+    New,
+    /// Another state of the object is there.
+    Other(u32),
+    /// It is there already.
+    Same(u32),
+}
 
 #[derive(Default)]
 pub(super) struct State {
@@ -22,8 +86,9 @@ pub(super) struct State {
     hasher: DefaultHashBuilder,
     /// Needs no memory of what a slot has: that is in the key.
     pub(super) namespaces: Values,
-    /// Never removed, so that a position is an identity.
-    pub(super) indexes: Vec<Postings>,
+    indexes: Vec<Postings>,
+    /// How often functions of indexes that are gone have panicked.
+    past_panics: u64,
     pub(super) parts: Parts,
     /// That of the parts, kept at hand.
     pub(super) version: ResourceVersion,
@@ -36,73 +101,76 @@ pub(super) struct State {
 /// Objects that were read together, in the order of their slots, and the version at that time.
 pub(crate) type Snapshot = (Vec<Object>, ResourceVersion);
 
-/// What is let go of here may be dropped only without the lock: a type of somebody's own may be in
-/// it, and its `Drop` is their code.
-type LetGo = Option<Object>;
-
 impl State {
     pub(super) fn apply(
         &mut self,
         part: usize,
-        change: Change,
-        values: Prepared,
+        (delta, values): (Delta, Asked),
         accept: Accept,
-    ) -> (Applied, LetGo) {
+        written: &mut Written,
+    ) {
         self.writes += 1;
-        match &change {
-            Change::Put(object) => self.parts.advance(part, object.resource_version()),
-            // The version of a missed delete is not known: what the object carries is older.
-            Change::Delete(Deleted { final_state: FinalState::Unknown, .. }) => {}
-            Change::Delete(deleted) => self.parts.advance(part, deleted.resource_version()),
-            Change::Bookmark(version) => self.parts.advance(part, version),
-        }
-        match change {
-            Change::Put(object) => self.put(object, values, accept),
-            Change::Delete(deleted) => self.delete(deleted),
-            Change::Bookmark(_) => (Applied::Nothing, None),
+        match delta {
+            Delta::Added(object)
+            | Delta::Updated(object)
+            | Delta::Replaced(object)
+            | Delta::Sync(object) => {
+                self.parts.advance(part, object.resource_version());
+                self.put(object, values, accept, written);
+            }
+            Delta::Deleted(deleted) => {
+                // The version of a missed delete is not known: what the object carries is older.
+                if deleted.final_state == FinalState::Known {
+                    self.parts.advance(part, deleted.resource_version());
+                }
+                self.delete(deleted, written);
+            }
+            // What is gone is gone, readable or not; what is there stays as it was when it could be
+            // read.
+            Delta::Unreadable { error, version, deleted } => {
+                self.parts.advance(part, &version);
+                let gone = error.key().filter(|_| deleted).and_then(|key| self.find(key.into()));
+                let gone = gone.map(|(slot, _)| slot).and_then(|slot| self.remove(slot));
+                written.applied.extend(gone.map(tombstone));
+            }
+            Delta::Bookmark(version) => self.parts.advance(part, &version),
+            // A batch of its own.
+            Delta::ReplacedAll { .. } => {}
         }
     }
 
-    /// To be called when all of a batch has been applied.
-    pub(super) fn applied(&mut self) {
-        self.version = self.parts.version();
-    }
-
-    fn put(&mut self, new: Object, values: Prepared, accept: Accept) -> (Applied, LetGo) {
+    fn put(&mut self, new: Object, values: Asked, accept: Accept, written: &mut Written) {
         let Some((slot, stored)) = self.find(new.key().into()) else {
             self.insert(new.clone(), values);
-            return (Applied::Added(new), None);
+            return written.applied.push(Applied::Added(new));
         };
         let stale = new.resource_version() < stored.resource_version() || same_state(&new, stored);
         if stale && accept == Accept::Newer {
-            return (Applied::Nothing, Some(new));
+            return written.let_go.push(new);
         }
-        match self.exchange(slot, new.clone(), values) {
-            Some(old) => (Applied::Updated { old, new }, None),
-            None => (Applied::Added(new), None),
-        }
+        let old = self.exchange(slot, new.clone(), values);
+        written.applied.extend(old.map(|old| Applied::Updated { old, new }));
     }
 
-    fn delete(&mut self, deleted: Deleted) -> (Applied, LetGo) {
-        let Deleted { object, final_state } = deleted;
+    fn delete(&mut self, Deleted { object, final_state }: Deleted, written: &mut Written) {
         let known = final_state == FinalState::Known;
-        let Some((slot, stored)) = self.find(object.key().into()) else {
-            return (Applied::Nothing, Some(object));
+        let is_older =
+            |stored: &Object| known && object.resource_version() < stored.resource_version();
+        let found = self.find(object.key().into()).filter(|(_, stored)| !is_older(stored));
+        let Some(stored) = found.map(|(slot, _)| slot).and_then(|slot| self.remove(slot)) else {
+            return written.let_go.push(object);
         };
-        if known && object.resource_version() < stored.resource_version() {
-            return (Applied::Nothing, Some(object));
-        }
-        let Some(stored) = self.remove(slot) else { return (Applied::Nothing, Some(object)) };
         // A delete that was seen says how the object went; otherwise we know what we have.
         let (object, other) = if known { (object, stored) } else { (stored, object) };
-        (Applied::Deleted(Deleted { object, final_state }), Some(other))
+        written.let_go.push(other);
+        written.applied.push(Applied::Deleted(Deleted { object, final_state }));
     }
 
-    /// What it takes to make the content this. Nothing is done yet.
-    pub(super) fn plan(
+    /// What it takes to make the content of a part this. Nothing is done yet.
+    pub(super) fn plan<'a>(
         &self,
         part: usize,
-        incoming: &[Incoming],
+        objects: impl Iterator<Item = &'a Object>,
         keep: &[ObjectKey],
         version: &ResourceVersion,
     ) -> Plan {
@@ -119,18 +187,26 @@ impl State {
             }
             found
         };
-        let place = |incoming: &Incoming| match find(incoming.object.key()) {
+        let place = |object: &Object| match find(object.key()) {
             None => Place::New,
-            Some((slot, stored)) if is_same(&incoming.object, stored) => Place::Same(slot),
+            Some((slot, stored)) if is_same(object, stored) => Place::Same(slot),
             Some((slot, _)) => Place::Other(slot),
         };
-        let places = incoming.iter().map(place).collect();
+        let places = objects.map(place).collect();
         for key in keep {
             find(key);
         }
-        let of_part = self.objects.iter().filter(|(_, object)| self.parts.has(part, object));
-        let gone = of_part.map(|(slot, _)| slot).filter(|slot| !stays[*slot as usize]).collect();
-        Plan { part, writes: self.writes, definitions: self.definitions(), places, gone }
+        let mut gone = self.slots_of(part);
+        gone.retain(|slot| !stays[*slot as usize]);
+        gone.sort_unstable_by_key(|slot| self.objects.get(*slot).map(Object::key));
+        Plan { writes: self.writes, places, gone }
+    }
+
+    fn slots_of(&self, part: usize) -> Vec<u32> {
+        match self.parts.namespace(part) {
+            Some(namespace) => self.namespaces.slots(namespace).collect(),
+            None => self.objects.iter().map(|(slot, _)| slot).collect(),
+        }
     }
 
     /// Whether nothing was written since the plan was made.
@@ -138,37 +214,48 @@ impl State {
         plan.writes == self.writes
     }
 
-    /// Does it. What comes back beside the difference may be dropped only without the lock.
+    /// Does it. What is said of it begins with the deletes: what follows is the whole new content.
     pub(super) fn replace(
         &mut self,
-        incoming: Vec<Incoming>,
+        part: usize,
+        list: Vec<(Object, Asked)>,
         plan: Plan,
         version: ResourceVersion,
-    ) -> (Difference, Vec<Object>) {
-        let (mut difference, mut let_go) = (Difference::default(), Vec::new());
+        written: &mut Written,
+    ) {
         self.writes += 1;
-        self.parts.set(plan.part, version);
-        self.version = self.parts.version();
+        self.parts.set(part, version);
+        let initial = !self.synced;
+        let (mut added, mut unchanged) = (Vec::new(), Vec::new());
         // First out, then in, so that the new ones take the places of those that went.
-        difference.deleted.extend(plan.gone.into_iter().filter_map(|slot| self.remove(slot)));
-        for (Incoming { object, values }, place) in incoming.into_iter().zip(plan.places) {
+        let gone = plan.gone.into_iter().filter_map(|slot| self.remove(slot));
+        written.applied.extend(gone.map(tombstone));
+        for ((object, values), place) in list.into_iter().zip(plan.places) {
             match place {
                 Place::New => {
                     self.insert(object.clone(), values);
-                    difference.added.push(object);
+                    added.push(object);
                 }
                 Place::Other(slot) => {
-                    if let Some(old) = self.exchange(slot, object.clone(), values) {
-                        difference.updated.push((old, object));
-                    }
+                    let old = self.exchange(slot, object.clone(), values);
+                    written.applied.extend(old.map(|old| Applied::Updated { old, new: object }));
                 }
                 Place::Same(slot) => {
-                    difference.unchanged.extend(self.objects.get(slot).cloned());
-                    let_go.push(object);
+                    unchanged.extend(self.objects.get(slot).cloned());
+                    written.let_go.push(object);
                 }
             }
         }
-        (difference, let_go)
+        if initial {
+            written.list(Listed::Initial, added);
+        } else {
+            written.applied.extend(added.into_iter().map(Applied::Added));
+        }
+        written.list(Listed::Unchanged, unchanged);
+        if initial && self.parts.are_listed() {
+            self.synced = true;
+            written.applied.push(Applied::Synced);
+        }
     }
 
     /// The objects in these slots, and the version.
@@ -184,7 +271,7 @@ impl State {
         Some((slot, self.objects.get(slot)?))
     }
 
-    fn insert(&mut self, object: Object, values: Prepared) {
+    fn insert(&mut self, object: Object, values: Asked) {
         self.bytes += object.memory();
         let hash = self.hasher.hash_one(KeyRef::from(object.key()));
         let slot = self.objects.insert(object);
@@ -198,7 +285,7 @@ impl State {
     }
 
     /// Another object of the same key.
-    fn exchange(&mut self, slot: u32, object: Object, values: Prepared) -> Option<Object> {
+    fn exchange(&mut self, slot: u32, object: Object, values: Asked) -> Option<Object> {
         let place = self.objects.get_mut(slot)?;
         self.bytes += object.memory();
         let old = std::mem::replace(place, object);
@@ -221,8 +308,8 @@ impl State {
         Some(object)
     }
 
-    fn set_values(&mut self, slot: u32, values: Prepared) {
-        for (index, values) in self.indexes.iter_mut().zip(values.into_values()) {
+    fn set_values(&mut self, slot: u32, values: Asked) {
+        for (index, values) in self.indexes.iter_mut().zip(values.into_iter()) {
             index.set(slot, values);
         }
     }
@@ -232,23 +319,73 @@ impl State {
         self.indexes.iter().map(|index| index.definition.clone()).collect()
     }
 
-    /// The index by this, a new one if there is none. From now on every write keeps it up to date;
-    /// what was there before is missing.
-    pub(super) fn register(&mut self, name: Arc<str>, source: Source) -> (usize, Arc<Definition>) {
-        let mut indexes = self.indexes.iter().enumerate();
-        if let Some((id, index)) = indexes.find(|(_, index)| index.definition.is_same(&source)) {
-            return (id, index.definition.clone());
+    /// Whether these are the indexes that there are.
+    pub(super) fn has_definitions(&self, asked: &[Arc<Definition>]) -> bool {
+        let same = |(index, asked): (&Postings, _)| Arc::ptr_eq(&index.definition, asked);
+        self.indexes.len() == asked.len() && self.indexes.iter().zip(asked).all(same)
+    }
+
+    /// A new index. From now on every write keeps it up to date; what was there before is missing.
+    /// False if its name is taken by an index that is not about to go.
+    pub(super) fn register_new(&mut self, owner: &Arc<Owner>) -> bool {
+        let mut alive = self.indexes.iter().filter(|index| index.owner.strong_count() > 0);
+        let taken = alive.any(|index| index.definition.name == owner.definition.name);
+        if !taken {
+            self.add_index(owner);
         }
-        self.writes += 1;
-        let definition = Arc::new(Definition::new(name, source));
+        !taken
+    }
+
+    /// The index by what this is by, a new one if there is none.
+    pub(super) fn register(&mut self, owner: &Arc<Owner>) -> Arc<Owner> {
+        let same = |index: &&mut Postings| index.definition.is_same(&owner.definition);
+        if let Some(index) = self.indexes.iter_mut().find(same)
+            && let Some(owner) = index.owner.upgrade()
+        {
+            return owner;
+        }
+        self.add_index(owner);
+        owner.clone()
+    }
+
+    fn add_index(&mut self, owner: &Arc<Owner>) {
         let slots = self.objects.iter().map(|(slot, _)| slot);
-        self.indexes.push(Postings::new(definition.clone(), slots));
-        (self.indexes.len() - 1, definition)
+        self.indexes.push(Postings::new(owner, slots));
+    }
+
+    /// Takes out an index whose last handle is gone.
+    pub(super) fn unregister(&mut self, definition: &Arc<Definition>) -> Option<Postings> {
+        let same = |index: &Postings| Arc::ptr_eq(&index.definition, definition);
+        let at = self.indexes.iter().position(same)?;
+        self.past_panics += definition.panics();
+        Some(self.indexes.remove(at))
+    }
+
+    pub(super) fn index_panics(&self) -> u64 {
+        let panics = self.indexes.iter().map(|index| index.definition.panics());
+        self.past_panics + panics.sum::<u64>()
+    }
+
+    pub(super) fn index(&self, definition: &Arc<Definition>) -> Option<&Postings> {
+        self.indexes.iter().find(|index| Arc::ptr_eq(&index.definition, definition))
+    }
+
+    /// The index of this name that every object is in.
+    pub(super) fn index_named(&self, name: &str) -> Result<&Postings> {
+        let mut complete = self.indexes.iter().filter(|index| index.is_complete());
+        complete.clone().find(|index| *index.definition.name == *name).ok_or_else(|| {
+            let mut names: Vec<&str> =
+                complete.by_ref().map(|index| &*index.definition.name).collect();
+            names.push(NAMESPACE);
+            names.sort_unstable();
+            let text = format!("there is no index {name:?}; the indexes are {names:?}");
+            Error::new(Cause::UnknownIndex, text)
+        })
     }
 
     /// What is missing in an index.
-    pub(super) fn unset(&self, id: usize) -> Vec<(u32, Object)> {
-        let Some(index) = self.indexes.get(id).filter(|index| !index.is_complete()) else {
+    pub(super) fn unset(&self, definition: &Arc<Definition>) -> Vec<(u32, Object)> {
+        let Some(index) = self.index(definition).filter(|index| !index.is_complete()) else {
             return Vec::new();
         };
         let unset = self.objects.iter().filter(|(slot, _)| index.is_unset(*slot));
@@ -257,11 +394,36 @@ impl State {
 
     /// Puts in what was missing. A slot that is still unset has the object that it had when the
     /// index came: a write sets all values, for this object or a newer one.
-    pub(super) fn fill(&mut self, id: usize, slot: u32, values: Vec<Arc<str>>) {
-        if let Some(index) = self.indexes.get_mut(id).filter(|index| index.is_unset(slot)) {
-            index.set(slot, values);
+    pub(super) fn fill(
+        &mut self,
+        definition: &Arc<Definition>,
+        missing: impl Iterator<Item = (u32, Vec<Arc<str>>)>,
+    ) {
+        let same = |index: &&mut Postings| Arc::ptr_eq(&index.definition, definition);
+        let Some(index) = self.indexes.iter_mut().find(same) else { return };
+        for (slot, values) in missing {
+            if index.is_unset(slot) {
+                index.set(slot, values);
+            }
         }
     }
+}
+
+impl Written {
+    pub(super) fn new(asked: Vec<Arc<Definition>>) -> Self {
+        Self { applied: Vec::new(), let_go: Vec::new(), asked }
+    }
+
+    fn list(&mut self, listed: Listed, objects: Vec<Object>) {
+        if !objects.is_empty() {
+            self.applied.push(Applied::List(listed, objects.into()));
+        }
+    }
+}
+
+/// A delete that was missed, of what we know.
+fn tombstone(object: Object) -> Applied {
+    Applied::Deleted(Deleted { object, final_state: FinalState::Unknown })
 }
 
 /// The same state again. Without a version nobody can tell.

@@ -6,33 +6,58 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use parking_lot::RwLock;
 
-use super::change::{Accept, Applied, Change, Difference};
-use super::definition::{Definition, Prepared, Source};
+use super::index::{Asked, Definition, NAMESPACE, Owner};
 use super::parts::Parts;
-use super::plan::{Incoming, Plan, last_of_each_key};
-use super::state::{Snapshot, State};
+use super::state::{Accept, Place, Plan, Snapshot, State, Written};
 use crate::error::Cause;
-use crate::{Deleted, Error, FinalState, KeyRef, Object, ObjectKey, ResourceVersion, Result};
+use crate::{Delta, Error, KeyRef, Object, ObjectKey, ResourceVersion, Result};
 
-/// The name of the index that every store has.
-const NAMESPACE_INDEX: &str = "namespace";
-
-/// Changes, and what the indexes say of them.
-pub(crate) struct PreparedChanges {
-    changes: Vec<Change>,
-    values: Vec<Prepared>,
-    /// How many indexes were asked.
-    indexes: usize,
+/// What is written in one step.
+pub(crate) enum Batch {
+    /// Changes, in order.
+    Deltas(Vec<Delta>),
+    /// The whole content of a part. Objects with the keys in `keep` are in the list but could not be
+    /// read: they stay as they are. Of several with one key the last one counts.
+    List { objects: Vec<Object>, keep: Vec<ObjectKey>, version: ResourceVersion },
 }
 
-/// A list, and what it takes to make it the content.
-pub(crate) struct PreparedList {
-    incoming: Vec<Incoming>,
-    keep: Vec<ObjectKey>,
-    version: ResourceVersion,
-    plan: Plan,
+impl Batch {
+    /// As few steps as these take, in order: a list is one of its own.
+    pub(crate) fn of(deltas: Vec<Delta>) -> Vec<Self> {
+        let (mut batches, mut run) = (Vec::new(), Vec::with_capacity(deltas.len()));
+        for delta in deltas {
+            let Delta::ReplacedAll { objects, unreadable, version } = delta else {
+                run.push(delta);
+                continue;
+            };
+            if !run.is_empty() {
+                batches.push(Batch::Deltas(std::mem::take(&mut run)));
+            }
+            let keep = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
+            batches.push(Batch::List { objects, keep, version });
+        }
+        if !run.is_empty() {
+            batches.push(Batch::Deltas(run));
+        }
+        batches
+    }
+}
+
+/// A batch, and what the indexes say of it.
+struct Prepared {
+    part: usize,
+    accept: Accept,
+    /// The indexes that were asked.
+    asked: Vec<Arc<Definition>>,
+    work: Work,
+}
+
+enum Work {
+    Deltas(Vec<(Delta, Asked)>),
+    List { list: Vec<(Object, Asked)>, keep: Vec<ObjectKey>, version: ResourceVersion, plan: Plan },
 }
 
 /// The objects of one informer and their indexes. No type parameter: compiled once.
@@ -56,154 +81,96 @@ impl Store {
         Arc::new(store)
     }
 
-    /// Asks the indexes about what is to be written: functions of users, so that nobody may hold a
-    /// lock here.
-    pub(crate) fn prepare(&self, changes: Vec<Change>) -> PreparedChanges {
-        let values = changes.iter().map(|_| Prepared::default()).collect();
-        self.prepare_again(PreparedChanges { changes, values, indexes: 0 })
-    }
-
-    /// An index that came while the others were asked must be asked too.
-    pub(crate) fn prepare_again(&self, mut prepared: PreparedChanges) -> PreparedChanges {
-        let definitions = self.state.read().definitions();
-        for (change, values) in prepared.changes.iter().zip(&mut prepared.values) {
-            if let Change::Put(object) = change {
-                values.extend(object, &definitions);
+    /// Writes a batch at once, as changes of a part of the content, with a lock of the caller's held;
+    /// gives that lock back with what came of it.
+    ///
+    /// What the indexes say is found out before: they are users' code. If the content or the indexes
+    /// have changed by the time the lock is there, that is done again.
+    pub(crate) fn write<G>(
+        &self,
+        part: usize,
+        batch: Batch,
+        accept: Accept,
+        lock: impl Fn() -> G,
+    ) -> (Written, G) {
+        let mut prepared = self.prepare(part, batch, accept);
+        loop {
+            let guard = lock();
+            match self.commit(prepared) {
+                Ok(written) => return (written, guard),
+                Err(again) => {
+                    drop(guard);
+                    prepared = self.ask(*again);
+                }
             }
         }
-        prepared.indexes = definitions.len();
+    }
+
+    fn prepare(&self, part: usize, batch: Batch, accept: Accept) -> Prepared {
+        let work = match batch {
+            Batch::Deltas(deltas) => {
+                Work::Deltas(deltas.into_iter().map(|delta| (delta, Asked::default())).collect())
+            }
+            Batch::List { objects, keep, version } => {
+                Work::List { list: last_of_each_key(objects), keep, version, plan: Plan::default() }
+            }
+        };
+        self.ask(Prepared { part, accept, asked: Vec::new(), work })
+    }
+
+    /// Asks the indexes that were not asked yet. Nobody may hold a lock here.
+    fn ask(&self, mut prepared: Prepared) -> Prepared {
+        let state = self.state.read();
+        let definitions = state.definitions();
+        let before = std::mem::replace(&mut prepared.asked, definitions.clone());
+        match &mut prepared.work {
+            Work::Deltas(deltas) => {
+                drop(state);
+                for (delta, values) in deltas {
+                    if let Some(object) = delta.put() {
+                        values.ask(object, &before, &definitions);
+                    }
+                }
+            }
+            Work::List { list, keep, version, plan } => {
+                let objects = list.iter().map(|(object, _)| object);
+                *plan = state.plan(prepared.part, objects, keep, version);
+                drop(state);
+                // Most of what a relist brings is there already.
+                for ((object, values), place) in list.iter_mut().zip(&plan.places) {
+                    if !matches!(place, Place::Same(_)) {
+                        values.ask(object, &before, &definitions);
+                    }
+                }
+            }
+        }
         prepared
     }
 
-    /// Writes all of it at once, in order, as changes of a part of the content. One answer for each
-    /// change; or everything back, if it has to be prepared again.
-    pub(crate) fn commit(
-        &self,
-        part: usize,
-        prepared: PreparedChanges,
-    ) -> Result<Vec<Applied>, PreparedChanges> {
-        self.write(part, prepared, Accept::Newer)
-    }
-
-    fn write(
-        &self,
-        part: usize,
-        prepared: PreparedChanges,
-        accept: Accept,
-    ) -> Result<Vec<Applied>, PreparedChanges> {
+    /// Writes it, or gives it back if it has to be prepared again.
+    fn commit(&self, prepared: Prepared) -> Result<Written, Box<Prepared>> {
         let mut state = self.state.write();
-        if state.indexes.len() != prepared.indexes {
-            return Err(prepared);
-        }
-        let PreparedChanges { changes, values, .. } = prepared;
-        let apply = |(change, values)| state.apply(part, change, values, accept);
-        let (applied, let_go): (Vec<_>, Vec<_>) =
-            changes.into_iter().zip(values).map(apply).unzip();
-        state.applied();
-        drop(state);
-        drop(let_go);
-        Ok(applied)
-    }
-
-    /// All of that in one, where no lock is held.
-    pub(crate) fn apply(&self, changes: Vec<Change>) -> Vec<Applied> {
-        self.apply_as(changes, Accept::Newer)
-    }
-
-    fn apply_as(&self, changes: Vec<Change>, accept: Accept) -> Vec<Applied> {
-        let mut prepared = self.prepare(changes);
-        loop {
-            match self.write(0, prepared, accept) {
-                Ok(applied) => return applied,
-                Err(again) => prepared = self.prepare_again(again),
-            }
-        }
-    }
-
-    /// Puts an object in whatever was there, also a newer state of it.
-    pub(super) fn put(&self, object: Object) {
-        drop(self.apply_as(vec![Change::Put(object)], Accept::Any));
-    }
-
-    /// Takes an object out. The version stays: nobody has said at which one it went.
-    pub(super) fn remove(&self, key: KeyRef<'_>) -> Option<Object> {
-        let deleted = Deleted { object: self.get(key)?, final_state: FinalState::Unknown };
-        match self.apply_as(vec![Change::Delete(deleted)], Accept::Any).pop()? {
-            Applied::Deleted(deleted) => Some(deleted.object),
-            _ => None,
-        }
-    }
-
-    /// Finds out what it takes to make a part of the content that of a list; the same about functions and
-    /// locks. Objects with the keys in `keep` are in the list but could not be read: they stay as
-    /// they are. Of several with one key the last one counts.
-    pub(crate) fn prepare_list(
-        &self,
-        part: usize,
-        objects: Vec<Object>,
-        keep: Vec<ObjectKey>,
-        version: ResourceVersion,
-    ) -> PreparedList {
-        self.plan(part, last_of_each_key(objects), keep, version)
-    }
-
-    /// The content, or the indexes, have changed meanwhile.
-    pub(crate) fn prepare_list_again(&self, prepared: PreparedList) -> PreparedList {
-        self.plan(prepared.plan.part, prepared.incoming, prepared.keep, prepared.version)
-    }
-
-    fn plan(
-        &self,
-        part: usize,
-        mut incoming: Vec<Incoming>,
-        keep: Vec<ObjectKey>,
-        version: ResourceVersion,
-    ) -> PreparedList {
-        let plan = self.state.read().plan(part, &incoming, &keep, &version);
-        plan.prepare(&mut incoming);
-        PreparedList { incoming, keep, version, plan }
-    }
-
-    /// Makes the content that of a list, at once; or gives it back, if it has to be prepared again.
-    pub(crate) fn commit_list(
-        &self,
-        prepared: PreparedList,
-    ) -> Result<Difference, Box<PreparedList>> {
-        let mut state = self.state.write();
-        if !state.holds(&prepared.plan) {
+        let planned = match &prepared.work {
+            Work::Deltas(_) => true,
+            Work::List { plan, .. } => state.holds(plan),
+        };
+        if !planned || !state.has_definitions(&prepared.asked) {
             return Err(Box::new(prepared));
         }
-        let (mut difference, let_go) =
-            state.replace(prepared.incoming, prepared.plan, prepared.version);
-        drop(state);
-        drop(let_go);
-        difference.deleted.sort_unstable_by(|one, other| one.key().cmp(other.key()));
-        Ok(difference)
-    }
-
-    /// All of that in one, where no lock is held.
-    pub(super) fn replace(
-        &self,
-        objects: Vec<Object>,
-        keep: &[ObjectKey],
-        version: &ResourceVersion,
-    ) -> Difference {
-        let mut prepared = self.prepare_list(0, objects, keep.to_vec(), version.clone());
-        loop {
-            match self.commit_list(prepared) {
-                Ok(difference) => return difference,
-                Err(again) => prepared = self.prepare_list_again(*again),
+        let Prepared { part, accept, asked, work } = prepared;
+        let mut written = Written::new(asked);
+        match work {
+            Work::Deltas(deltas) => {
+                for delta in deltas {
+                    state.apply(part, delta, accept, &mut written);
+                }
+            }
+            Work::List { list, version, plan, .. } => {
+                state.replace(part, list, plan, version, &mut written);
             }
         }
-    }
-
-    /// Every part of the content has been listed.
-    pub(crate) fn is_listed(&self) -> bool {
-        self.state.read().parts.are_listed()
-    }
-
-    pub(crate) fn set_synced(&self) {
-        self.state.write().synced = true;
+        state.version = state.parts.version();
+        Ok(written)
     }
 
     /// Whether the first list is in.
@@ -226,7 +193,7 @@ impl Store {
 
     /// How often functions of indexes have panicked.
     pub(crate) fn index_panics(&self) -> u64 {
-        self.state.read().indexes.iter().map(|index| index.definition.panics()).sum()
+        self.state.read().index_panics()
     }
 
     pub(crate) fn get(&self, key: KeyRef<'_>) -> Option<Object> {
@@ -250,23 +217,46 @@ impl Store {
         self.state.read().namespaces.count(namespace)
     }
 
-    /// The position of the index by this, a new one if there is none, once every object is in it.
-    pub(super) fn add_index(&self, name: Arc<str>, source: Source) -> (usize, Arc<Definition>) {
-        let (id, definition) = self.register(name, source);
-        // Every write from now on has values for this index. So whatever is unset now is either
-        // filled in here or, if it changes before that, by the write that changes it.
-        let unset = self.state.read().unset(id);
-        let values: Vec<_> = unset.iter().map(|(_, object)| definition.values(object)).collect();
-        let mut state = self.state.write();
-        for ((slot, _), values) in unset.iter().zip(values) {
-            state.fill(id, *slot, values);
+    /// A new index, once every object is in it.
+    pub(super) fn add_index(self: &Arc<Self>, definition: Definition) -> Result<Arc<Owner>> {
+        let owner = Owner::new(self, definition);
+        let is_new =
+            !owner.definition.takes_built_in_name() && self.state.write().register_new(&owner);
+        if !is_new {
+            let text = format!(
+                "there is an index {:?} already: choose another name, or use its handle",
+                owner.definition.name
+            );
+            return Err(Error::new(Cause::IndexConflict, text));
         }
-        drop(state);
-        (id, definition)
+        self.fill_index(&owner);
+        Ok(owner)
     }
 
-    pub(super) fn register(&self, name: Arc<str>, source: Source) -> (usize, Arc<Definition>) {
-        self.state.write().register(name, source)
+    /// The index by this, a new one if there is none, once every object is in it.
+    pub(super) fn add_built_in_index(self: &Arc<Self>, definition: Definition) -> Arc<Owner> {
+        let owner = self.register(&Owner::new(self, definition));
+        self.fill_index(&owner);
+        owner
+    }
+
+    pub(super) fn register(&self, owner: &Arc<Owner>) -> Arc<Owner> {
+        self.state.write().register(owner)
+    }
+
+    /// Every write from now on has values for this index. So whatever is unset now is either filled in
+    /// here or, if it changes before that, by the write that changes it.
+    fn fill_index(&self, owner: &Owner) {
+        let definition = &owner.definition;
+        let unset = self.state.read().unset(definition);
+        let values: Vec<_> = unset.iter().map(|(_, object)| definition.values(object)).collect();
+        let slots = unset.iter().map(|(slot, _)| *slot);
+        self.state.write().fill(definition, slots.zip(values));
+    }
+
+    pub(super) fn remove_index(&self, definition: &Arc<Definition>) {
+        let removed = self.state.write().unregister(definition);
+        drop(removed);
     }
 
     #[cfg(test)]
@@ -274,16 +264,16 @@ impl Store {
         self.state.is_locked()
     }
 
-    /// The objects that have a value in the index at this position.
-    pub(super) fn indexed(&self, id: usize, value: &str) -> Snapshot {
+    /// The objects that have a value in an index.
+    pub(super) fn indexed(&self, index: &Arc<Definition>, value: &str) -> Snapshot {
         let state = self.state.read();
-        state.read(state.indexes.get(id).into_iter().flat_map(|index| index.values.slots(value)))
+        state.read(state.index(index).into_iter().flat_map(|index| index.values.slots(value)))
     }
 
     /// The objects that have any of these values, each once.
-    pub(super) fn indexed_any(&self, id: usize, values: &[Arc<str>]) -> Snapshot {
+    pub(super) fn indexed_any(&self, index: &Arc<Definition>, values: &[Arc<str>]) -> Snapshot {
         let state = self.state.read();
-        let index = state.indexes.get(id).into_iter();
+        let index = state.index(index).into_iter();
         let slots =
             index.flat_map(|index| values.iter().flat_map(|value| index.values.slots(value)));
         let slots: BTreeSet<u32> = slots.collect();
@@ -291,27 +281,26 @@ impl Store {
     }
 
     /// All values that some object has, in no order.
-    pub(super) fn index_values(&self, id: usize) -> Vec<Arc<str>> {
+    pub(super) fn index_values(&self, index: &Arc<Definition>) -> Vec<Arc<str>> {
         let state = self.state.read();
-        state.indexes.get(id).map(|index| index.values.texts()).unwrap_or_default()
+        state.index(index).map(|index| index.values.texts()).unwrap_or_default()
     }
 
-    /// The objects that have a value in the index of this name: the oldest, if several have it.
+    /// The objects that have a value in the index of this name.
     pub(crate) fn by_index(&self, name: &str, value: &str) -> Result<Snapshot> {
-        if name == NAMESPACE_INDEX {
+        if name == NAMESPACE {
             return Ok(self.namespace(value));
         }
         let state = self.state.read();
-        let complete = state.indexes.iter().filter(|index| index.is_complete());
-        let mut names = BTreeSet::from([NAMESPACE_INDEX.into()]);
-        for index in complete {
-            if *index.definition.name == *name {
-                return Ok(state.read(index.values.slots(value)));
-            }
-            names.insert(index.definition.name.clone());
-        }
-        drop(state);
-        let text = format!("there is no index {name:?}; the indexes are {names:?}");
-        Err(Error::new(Cause::UnknownIndex, text))
+        Ok(state.read(state.index_named(name)?.values.slots(value)))
     }
+}
+
+/// Of several objects with one key the last one.
+fn last_of_each_key(objects: Vec<Object>) -> Vec<(Object, Asked)> {
+    let mut keys = HashSet::with_capacity(objects.len());
+    let backwards = objects.into_iter().rev().filter(|object| keys.insert(object.key().clone()));
+    let mut list: Vec<_> = backwards.map(|object| (object, Asked::default())).collect();
+    list.reverse();
+    list
 }

@@ -39,15 +39,39 @@ fn made(key: &str, uid: &str, version: &str, labels: &[(&str, &str)]) -> Object 
     Object::from_json(json.to_string()).unwrap()
 }
 
-fn deleted(object: Object) -> Change {
-    Change::Delete(Deleted { object, final_state: FinalState::Known })
+fn put_delta(object: Object) -> Delta {
+    Delta::Updated(object)
 }
 
-fn missed(object: Object) -> Change {
-    Change::Delete(Deleted { object, final_state: FinalState::Unknown })
+fn deleted(object: Object) -> Delta {
+    Delta::Deleted(Deleted { object, final_state: FinalState::Known })
 }
 
-/// What was applied, as text: `+a@1`, `a@1>a@2`, `-a@3`, `?a@3` for a missed delete, `.` for nothing.
+fn missed(object: Object) -> Delta {
+    Delta::Deleted(Deleted { object, final_state: FinalState::Unknown })
+}
+
+fn apply(store: &Store, deltas: Vec<Delta>) -> Vec<Applied> {
+    write(store, deltas, Accept::Newer)
+}
+
+fn write(store: &Store, deltas: Vec<Delta>, accept: Accept) -> Vec<Applied> {
+    let batches = Batch::of(deltas).into_iter();
+    batches.flat_map(|batch| store.write(0, batch, accept, || ()).0.applied).collect()
+}
+
+/// Objects with the keys in `keep` are in the list, too, but could not be read.
+fn replace(store: &Store, objects: Vec<Object>, keep: &[&str], version: &str) -> Vec<Applied> {
+    let unreadable = keep.iter().map(|key| unreadable(key)).collect();
+    apply(store, vec![Delta::ReplacedAll { objects, unreadable, version: version.into() }])
+}
+
+fn unreadable(key: &str) -> Error {
+    Error::new(crate::error::Cause::Unreadable { key: Some(key.parse().unwrap()) }, "no metadata")
+}
+
+/// What was applied, as text: `+a@1`, `a@1>a@2`, `-a@3`, `?a@3` for a missed delete, and of lists
+/// `*a@1` initial, `=a@1` unchanged.
 fn said(applied: &[Applied]) -> String {
     let one = |applied: &Applied| match applied {
         Applied::Added(object) => format!("+{}", text(object)),
@@ -56,7 +80,15 @@ fn said(applied: &[Applied]) -> String {
             format!("-{}", text(&gone.object))
         }
         Applied::Deleted(gone) => format!("?{}", text(&gone.object)),
-        Applied::Nothing => ".".to_owned(),
+        Applied::List(listed, objects) => {
+            let mark = if *listed == Listed::Initial { "*" } else { "=" };
+            objects
+                .iter()
+                .map(|object| format!("{mark}{}", text(object)))
+                .collect::<Vec<_>>()
+                .join(" ")
+        }
+        Applied::Synced => "synced".to_owned(),
     };
     applied.iter().map(one).collect::<Vec<_>>().join(" ")
 }
@@ -76,15 +108,23 @@ fn content(store: &Store) -> String {
 }
 
 fn put(store: &Store, text: &str) -> String {
-    said(&store.apply(vec![Change::Put(object(text))]))
+    said(&apply(store, vec![put_delta(object(text))]))
 }
 
 /// An index by the parts of the label `tags`, separated by dots: none, one or many values.
 fn by_tags(store: &Arc<Store>) -> Index {
-    Index::function(store, None, "tags", |object| {
+    named(store, "tags", |object| {
         let tags = object.labels().get("tags").unwrap_or_default();
         tags.split('.').filter(|tag| !tag.is_empty()).map(Arc::from).collect::<Vec<Arc<str>>>()
     })
+}
+
+fn named<V: IntoIterator<Item: Into<Arc<str>>>>(
+    store: &Arc<Store>,
+    name: &str,
+    values: impl Fn(&Object) -> V + Send + Sync + 'static,
+) -> Index {
+    Index::function(store, None, name, values).unwrap()
 }
 
 fn tagged(text: &str, tags: &str) -> Object {

@@ -15,8 +15,8 @@ use tokio_util::task::TaskTracker;
 
 use super::failures::Failures;
 use super::observed::{Observed, OnError, PartObserver};
-use crate::indexer::Store;
-use crate::processor::{Joining, Processor};
+use crate::indexer::{Alive, Store};
+use crate::processor::Processor;
 use crate::reflector::{Reflector, Settings};
 use crate::wait::{Progress, Watched};
 use crate::{
@@ -30,7 +30,7 @@ pub(crate) struct Core {
     pub(crate) store: Arc<Store>,
     pub(crate) processor: Arc<Processor>,
     pub(super) observed: Arc<Observed>,
-    pub(super) failures: Failures,
+    failures: Failures,
     versions: watch::Sender<ResourceVersion>,
     pub(super) tuning: Tuning,
     started: AtomicBool,
@@ -43,16 +43,6 @@ pub(crate) struct Core {
 pub(crate) struct Tuning {
     pub(crate) reflector: Settings,
     pub(crate) seed: Option<u64>,
-}
-
-/// Held by everybody who could notice that the informer runs: handles, listers, indexes, handlers
-/// and streams. With the last one it ends.
-pub(crate) struct Alive(CancellationToken);
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }
 
 /// The task of an informer. However that ends (its runtime may be shut down), so does the informer.
@@ -86,11 +76,7 @@ impl Core {
         store: Arc<Store>,
         tuning: Tuning,
     ) -> (Arc<Self>, Arc<Alive>) {
-        let joining = store.clone();
-        let processor = Processor::new(Box::new(move || Joining {
-            objects: joining.snapshot().0,
-            synced: joining.has_synced(),
-        }));
+        let processor = Processor::new(store.clone());
         let stop = CancellationToken::new();
         let core = Arc::new(Self {
             name,
@@ -174,15 +160,31 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return,
-                (part, deltas) = poll_fn(|context| next(queues, turn, context)) => {
+                // Before what may never end.
+                () = self.resync_due() => self.processor.resync(Instant::now()),
+                (part, deltas) = self.next(queues, turn) => {
                     turn = part + 1;
                     self.apply(part, deltas);
-                    self.observed.applied(part);
                 }
-                () = self.resync_due() => self.processor.resync(Instant::now()),
             }
             tokio::task::coop::consume_budget().await;
         }
+    }
+
+    /// Changes, of the queue whose turn it is or the next one that has any.
+    async fn next(&self, queues: &[DeltaFifo], turn: usize) -> (usize, Vec<Delta>) {
+        self.processor.ready().await;
+        poll_fn(|context| next(queues, turn, context)).await
+    }
+
+    /// Writes them, and tells every handler. The cache is always at least as new as what a handler is
+    /// told.
+    fn apply(&self, part: usize, deltas: Vec<Delta>) {
+        self.failures.note(part, &deltas);
+        self.processor.write(part, deltas);
+        self.observed.applied(part);
+        self.progressed();
+        self.version_changed();
     }
 
     /// Ready when some handler is due for a resync.
@@ -200,14 +202,14 @@ impl Core {
         }
     }
 
-    pub(super) fn progressed(&self) {
+    fn progressed(&self) {
         let synced = self.store.has_synced();
         self.observed
             .progress
             .send_if_modified(|progress| std::mem::replace(&mut progress.synced, synced) != synced);
     }
 
-    pub(super) fn version_changed(&self) {
+    fn version_changed(&self) {
         let version = self.store.resource_version();
         self.versions.send_if_modified(|known| {
             let changed = *known != version;
@@ -232,10 +234,6 @@ impl Core {
         self.stop();
         self.tasks.close();
         self.tasks.wait().await;
-    }
-
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.name
     }
 
     pub(crate) fn states(&self) -> watch::Receiver<State> {
@@ -279,6 +277,10 @@ fn next(queues: &[DeltaFifo], turn: usize, context: &mut Context<'_>) -> Poll<(u
 }
 
 impl Watched for Core {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
     fn status(&self) -> InformerStatus {
         InformerStatus {
             name: self.name.clone(),

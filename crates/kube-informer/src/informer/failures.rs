@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::{Error, ObjectKey};
+use crate::{Delta, Error, ObjectKey};
 
 /// Of objects whose key cannot be read this many are listed; more are counted.
 const NAMELESS_MAX: usize = 100;
@@ -40,26 +40,44 @@ impl Failed {
 }
 
 impl Failures {
+    /// Learns from changes of a part what could be kept, and what could not.
+    pub(super) fn note(&self, part: usize, deltas: &[Delta]) {
+        for delta in deltas {
+            match delta {
+                Delta::ReplacedAll { unreadable, .. } => self.replace(part, unreadable),
+                Delta::Unreadable { error, deleted, .. } => match error.key() {
+                    Some(key) if *deleted => self.remove(part, key),
+                    _ => self.add(part, error.clone()),
+                },
+                _ => {
+                    if let Some(object) = delta.object() {
+                        self.remove(part, object.key());
+                    }
+                }
+            }
+        }
+    }
+
     /// A part has been listed: that says everything of it anew.
-    pub(super) fn replace(&self, part: usize, errors: Vec<Error>) {
+    fn replace(&self, part: usize, errors: &[Error]) {
         if errors.is_empty() && self.len() == 0 {
             return;
         }
         self.change(|by_part| {
             let mut failed = Failed::default();
             for error in errors {
-                failed.add(error);
+                failed.add(error.clone());
             }
             by_part.insert(part, failed);
         });
     }
 
-    pub(super) fn add(&self, part: usize, error: Error) {
+    fn add(&self, part: usize, error: Error) {
         self.change(|by_part| by_part.entry(part).or_default().add(error));
     }
 
     /// The object could be kept after all, or is gone.
-    pub(super) fn remove(&self, part: usize, key: &ObjectKey) {
+    fn remove(&self, part: usize, key: &ObjectKey) {
         if self.len() > 0 {
             self.change(|by_part| {
                 let failed = by_part.get_mut(&part);

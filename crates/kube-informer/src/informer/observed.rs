@@ -235,3 +235,61 @@ impl Observer for PartObserver {
         self.part(|part| part.silence_max = silence_max);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(count: usize) -> (Arc<Observed>, Vec<PartObserver>) {
+        let observed = Arc::new(Observed::new(count));
+        let part = |part| PartObserver { observed: observed.clone(), part };
+        (observed.clone(), (0..count).map(part).collect())
+    }
+
+    /// An index function that is stuck, or a handler that has to see every state.
+    #[tokio::test(start_paused = true)]
+    async fn l2_a_cache_that_takes_nothing_in_is_not_live_however_much_comes() {
+        let (observed, parts) = parts(1);
+        parts[0].state(&State::Watching);
+        parts[0].heard();
+        observed.applied(0);
+        assert!(observed.is_live());
+        for _ in 0..100 {
+            parts[0].heard();
+            parts[0].storing();
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert!(!observed.is_live());
+        assert_eq!(observed.staleness(), Some(Duration::from_secs(100)));
+        observed.applied(0);
+        assert!(observed.is_live());
+        assert_eq!(observed.staleness(), Some(Duration::ZERO));
+    }
+
+    /// Computed and published under separate locks, it stuck at a state that was over.
+    #[test]
+    fn the_state_of_several_parts_is_that_of_the_last_change() {
+        for _ in 0..2000 {
+            let (observed, parts) = parts(2);
+            std::thread::scope(|scope| {
+                for part in &parts {
+                    scope.spawn(|| {
+                        part.state(&State::Listing);
+                        part.state(&State::Watching);
+                    });
+                }
+            });
+            assert!(matches!(*observed.state.borrow(), State::Watching));
+        }
+    }
+
+    #[test]
+    fn l4_only_what_goes_beyond_the_furthest_list_is_progress() {
+        let (observed, parts) = parts(1);
+        for objects in [3, 2, 3, 5, 4] {
+            parts[0].state(&State::Listing);
+            (0..objects).for_each(|_| parts[0].received());
+        }
+        assert_eq!(observed.received(), 5);
+    }
+}

@@ -1,7 +1,8 @@
-use std::any::Any;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::indexer::Change;
+use crate::Delta;
+use crate::indexer::{Accept, Alive, Batch};
 
 fn object(key: &str, version: &str, app: &str) -> Object {
     let key: ObjectKey = key.parse().unwrap();
@@ -19,10 +20,16 @@ fn filled() -> Lister {
     let store = Store::new();
     let objects = [("shop/web", "web"), ("shop/db", "db"), ("lab/web", "web"), ("node", "node")];
     let put = |((key, app), version): ((&str, &str), u64)| {
-        Change::Put(object(key, &version.to_string(), app))
+        Delta::Added(object(key, &version.to_string(), app))
     };
-    store.apply(objects.into_iter().zip(1..).map(put).collect());
+    apply(&store, objects.into_iter().zip(1..).map(put).collect());
     Lister::new(store, None)
+}
+
+fn apply(store: &Store, deltas: Vec<Delta>) {
+    for batch in Batch::of(deltas) {
+        store.write(0, batch, Accept::Newer, || ());
+    }
 }
 
 fn names<K>(list: &List<K>) -> Vec<&str> {
@@ -101,7 +108,7 @@ fn l6_what_is_read_is_the_cached_instance() {
 fn b20_a_list_carries_the_version_that_it_was_read_at() {
     let lister = filled();
     let before = lister.list();
-    lister.store.apply(vec![Change::Put(object("new", "9", ""))]);
+    apply(&lister.store, vec![Delta::Added(object("new", "9", ""))]);
     assert_eq!((before.len(), before.resource_version().as_str()), (4, "4"));
     let after = lister.list();
     assert_eq!((after.len(), after.resource_version().as_str()), (5, "9"));
@@ -123,12 +130,14 @@ fn a_list_is_a_slice_and_an_iterator() {
 
 #[test]
 fn a_lister_is_the_same_cache_under_any_type_and_keeps_its_informer() {
-    let alive: Arc<dyn Any + Send + Sync> = Arc::new(());
+    let alive = Arc::new(Alive(CancellationToken::new()));
     let lister = Lister::<Untyped>::new(filled().store, Some(alive.clone()));
     let typed: Lister<k8s_openapi::api::core::v1::Pod> = lister.clone().cast();
     assert_eq!((typed.len(), typed.is_empty(), typed.keys()), (4, false, lister.keys()));
     assert!(!typed.has_synced());
-    lister.store.set_synced();
+    let objects = lister.list().into_vec();
+    let list = Delta::ReplacedAll { objects, unreadable: vec![], version: "4".into() };
+    apply(&lister.store, vec![list]);
     assert!(typed.has_synced());
     assert_eq!(format!("{typed:?}"), "Lister { len: 4, version: 4, .. }");
     let shop = typed.namespace("shop");

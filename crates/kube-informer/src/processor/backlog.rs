@@ -6,44 +6,27 @@ mod merged;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::indexer::{Applied, Listed};
 use crate::{Event, Object};
 
 use merged::Merged;
 
-/// How many events wait one by one before further ones are merged by key.
+/// How many events wait one by one before further ones are merged by key, or the informer waits for
+/// a handler that has to see every state.
 ///
 /// Enough for the bursts that controllers cause (a rollout, a drained node), so that usually every
 /// state is seen. Little enough to cost nothing: two pointers and a tag each, and the old states of
 /// objects that they keep alive, about 1 MB of pods. client-go begins to log at the same number.
 pub(crate) const BACKLOG_EVENTS_MAX: usize = 1024;
 
-/// What listeners are told. Lists are shared between all of them.
-#[derive(Clone, Debug)]
-pub(crate) enum Notification {
-    /// One object was added, updated or deleted.
-    Event(Event),
-    /// The first list: each object is added, as an initial one.
-    Initial(Arc<[Object]>),
-    /// Objects that a relist found as they were: each is an update to the same version.
-    Unchanged(Arc<[Object]>),
-    /// All objects, since the resync period of the listener is over.
-    Resync(Arc<[Object]>),
-    /// The first list is complete.
-    Synced,
-}
-
-impl Notification {
-    pub(super) fn is_synced(&self) -> bool {
-        matches!(self, Notification::Synced | Notification::Event(Event::Synced))
-    }
-}
-
 /// The queue of one listener.
 ///
 /// Two parts, delivered one after the other: `queue` has everything in order. Once it has `limit`
 /// single events, further ones go to `merged`, until that is empty again.
 pub(super) struct Backlog {
-    queue: VecDeque<Item>,
+    queue: VecDeque<Applied>,
+    /// How many objects of the list at the front of the queue have been delivered.
+    of_front: usize,
     merged: Merged,
     limit: usize,
     only_changes: bool,
@@ -51,39 +34,22 @@ pub(super) struct Backlog {
     singles: usize,
     /// Events in `queue`, those in lists too.
     queued: usize,
-    /// By kind: a list waits, and nothing of it has been delivered yet.
+    /// By what they are: a list waits, and nothing of it has been delivered yet.
     waits: [bool; 3],
     synced: bool,
     merged_total: u64,
     skipped_total: u64,
 }
 
-enum Item {
-    Event(Event),
-    List { kind: ListKind, objects: Arc<[Object]>, next: usize },
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum ListKind {
-    Initial,
-    Unchanged,
-    Resync,
-}
-
-impl ListKind {
-    fn event(self, object: Object) -> Event {
-        match self {
-            ListKind::Initial => Event::Added { object, initial: true },
-            ListKind::Unchanged => Event::Updated { old: object.clone(), new: object },
-            ListKind::Resync => Event::Resynced(object),
-        }
-    }
-}
+/// An event, and what is let go of with it: types of programs may be in it, so that it is dropped only
+/// without a lock.
+pub(super) type Popped = (Event, Option<Arc<[Object]>>);
 
 impl Backlog {
     pub(super) fn new(limit: usize, only_changes: bool) -> Self {
         Self {
             queue: VecDeque::new(),
+            of_front: 0,
             merged: Merged::default(),
             limit,
             only_changes,
@@ -103,6 +69,11 @@ impl Backlog {
 
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// How many events wait one by one that are not part of a list.
+    pub(super) fn singles(&self) -> usize {
+        self.singles
     }
 
     /// Takes out all that waits; what was counted stays.
@@ -131,34 +102,44 @@ impl Backlog {
         self.skipped_total
     }
 
-    pub(super) fn push(&mut self, notification: &Notification) {
-        match notification {
-            Notification::Event(Event::Synced) | Notification::Synced => self.push_synced(),
-            Notification::Event(Event::Resynced(object)) => {
-                self.push_repeated(ListKind::Resync, &[object.clone()].into());
+    /// Queues what was done. What that supersedes is handed out, to be dropped without a lock.
+    pub(super) fn push(&mut self, applied: &Applied, let_go: &mut Vec<Object>) {
+        match applied {
+            Applied::Added(new) => {
+                if self.merges(applied) {
+                    self.merged_total += u64::from(self.merged.is(None, new, false, let_go));
+                }
             }
-            Notification::Event(event) => self.push_event(event.clone()),
-            Notification::Initial(objects) if self.is_merging() => {
-                let added = |object: &Object| ListKind::Initial.event(object.clone());
-                objects.iter().map(added).for_each(|event| self.push_event(event));
+            Applied::Updated { old, new } => {
+                if !(self.only_changes && is_repetition(old, new)) && self.merges(applied) {
+                    self.merged_total += u64::from(self.merged.is(Some(old), new, false, let_go));
+                }
             }
-            Notification::Initial(objects) => self.push_list(ListKind::Initial, objects),
-            Notification::Unchanged(objects) => self.push_repeated(ListKind::Unchanged, objects),
-            Notification::Resync(objects) => self.push_repeated(ListKind::Resync, objects),
+            Applied::Deleted(gone) => {
+                if self.merges(applied) {
+                    self.merged_total += u64::from(self.merged.is_gone(gone, let_go));
+                }
+            }
+            Applied::List(Listed::Initial, objects) if self.is_merging() => {
+                for new in objects.iter() {
+                    self.merged_total += u64::from(self.merged.is(None, new, true, let_go));
+                }
+            }
+            Applied::List(Listed::Initial, objects) => self.push_list(Listed::Initial, objects),
+            Applied::List(listed, objects) => self.push_repeated(*listed, objects),
+            Applied::Synced => self.push_synced(),
         }
     }
 
-    fn push_event(&mut self, event: Event) {
-        if self.only_changes && is_repetition(&event) {
-            return;
-        }
-        if self.is_merging() || self.singles >= self.limit {
-            self.merged_total += u64::from(self.merged.push(event));
-        } else {
+    /// Queues a single event; true if it has to be merged instead.
+    fn merges(&mut self, applied: &Applied) -> bool {
+        let merges = self.is_merging() || self.singles >= self.limit;
+        if !merges {
             self.singles += 1;
             self.queued += 1;
-            self.queue.push_back(Item::Event(event));
+            self.queue.push_back(applied.clone());
         }
+        merges
     }
 
     /// Once in the life of a listener, after everything that came before.
@@ -170,56 +151,72 @@ impl Backlog {
             self.merged.push_synced();
         } else {
             self.queued += 1;
-            self.queue.push_back(Item::Event(Event::Synced));
+            self.queue.push_back(Applied::Synced);
         }
     }
 
     /// Repetitions say nothing new: one that has not begun is enough, and none is better for a
     /// listener that is far behind.
-    fn push_repeated(&mut self, kind: ListKind, objects: &Arc<[Object]>) {
+    fn push_repeated(&mut self, listed: Listed, objects: &Arc<[Object]>) {
         if self.only_changes || objects.is_empty() {
             return;
         }
         let behind = self.is_merging() || self.singles >= self.limit;
-        if behind || self.waits[kind as usize] {
+        if behind || self.waits[listed as usize] {
             self.skipped_total += objects.len() as u64;
         } else {
-            self.push_list(kind, objects);
+            self.push_list(listed, objects);
         }
     }
 
-    fn push_list(&mut self, kind: ListKind, objects: &Arc<[Object]>) {
+    fn push_list(&mut self, listed: Listed, objects: &Arc<[Object]>) {
         if objects.is_empty() {
             return;
         }
-        self.waits[kind as usize] = true;
+        self.waits[listed as usize] = true;
         self.queued += objects.len();
-        self.queue.push_back(Item::List { kind, objects: objects.clone(), next: 0 });
+        self.queue.push_back(Applied::List(listed, objects.clone()));
     }
 
-    pub(super) fn pop(&mut self) -> Option<Event> {
-        let Some(front) = self.queue.front_mut() else { return self.merged.pop() };
+    pub(super) fn pop(&mut self) -> Option<Popped> {
+        let Some(front) = self.queue.pop_front() else { return Some((self.merged.pop()?, None)) };
         self.queued -= 1;
-        let Item::List { kind, objects, next } = front else {
-            let Some(Item::Event(event)) = self.queue.pop_front() else { return None };
-            self.singles -= usize::from(!matches!(event, Event::Synced));
-            return Some(event);
-        };
-        let event = kind.event(objects[*next].clone());
-        if *next == 0 {
-            self.waits[*kind as usize] = false;
+        self.singles -= usize::from(!matches!(front, Applied::List(..) | Applied::Synced));
+        Some(match front {
+            Applied::Added(object) => (Event::Added { object, initial: false }, None),
+            Applied::Updated { old, new } => (Event::Updated { old, new }, None),
+            Applied::Deleted(deleted) => (Event::Deleted(deleted), None),
+            Applied::Synced => (Event::Synced, None),
+            Applied::List(listed, objects) => self.pop_of(listed, objects),
+        })
+    }
+
+    /// The next event of the list that was at the front.
+    fn pop_of(&mut self, listed: Listed, objects: Arc<[Object]>) -> Popped {
+        if self.of_front == 0 {
+            self.waits[listed as usize] = false;
         }
-        *next += 1;
-        if *next == objects.len() {
-            self.queue.pop_front();
+        let event = event_of(listed, objects[self.of_front].clone());
+        self.of_front += 1;
+        if self.of_front == objects.len() {
+            self.of_front = 0;
+            return (event, Some(objects));
         }
-        Some(event)
+        self.queue.push_front(Applied::List(listed, objects));
+        (event, None)
+    }
+}
+
+fn event_of(listed: Listed, object: Object) -> Event {
+    match listed {
+        Listed::Initial => Event::Added { object, initial: true },
+        Listed::Unchanged => Event::Updated { old: object.clone(), new: object },
+        Listed::Resync => Event::Resynced(object),
     }
 }
 
 /// An update that changes nothing. Without versions nobody can tell.
-fn is_repetition(event: &Event) -> bool {
-    let Event::Updated { old, new } = event else { return false };
+fn is_repetition(old: &Object, new: &Object) -> bool {
     let comparable = !new.resource_version().is_empty();
     old.is_same_instance(new) || comparable && old.same_content(new)
 }

@@ -10,6 +10,7 @@ use crate::{Deleted, Event, EventHandler, Object, Untyped};
 
 use super::filter::ErasedFilter;
 use super::handler::{ErasedHandler, ForEach, Functions, Typed};
+use super::listener::{ListenerKind, Manner};
 use super::{EventStream, KeepAlive, Processor, Registration};
 
 /// What a listener may be told about how it wants its events.
@@ -18,7 +19,7 @@ pub(crate) struct ListenerOptions {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) resync: Option<Duration>,
     pub(crate) only_changes: bool,
-    pub(crate) blocking: bool,
+    pub(super) manner: Manner,
     pub(crate) filters: Vec<ErasedFilter>,
 }
 
@@ -75,7 +76,28 @@ macro_rules! options {
         /// The callbacks of this handler may block (files, databases, locks, long computations):
         /// they run on Tokio's blocking threads and hold up no other task. Streams do not need it.
         pub fn blocking(mut $self) -> Self {
-            $options.blocking = true;
+            $options.manner.kind = ListenerKind::Blocking;
+            $self
+        }
+
+        /// Delivers every state, however far behind this handler is: nothing is merged. When 1,024
+        /// events wait for it, the informer waits too, and with it the cache and all other handlers.
+        pub fn every_state(mut $self) -> Self {
+            $options.manner.every_state = true;
+            $self
+        }
+
+        /// Logs a callback that takes longer than this, once; [`Registration::slow`] counts them. 100 ms
+        /// without this. Streams have no callbacks.
+        pub fn slow_after(mut $self, limit: Duration) -> Self {
+            $options.manner.slow_after = limit;
+            $self
+        }
+
+        /// Ends the process (`std::process::abort`) when this handler or its filter panics, once that
+        /// is logged. Without this a panic is contained, and the next event is delivered.
+        pub fn crash_on_panic(mut $self) -> Self {
+            $options.manner.crash_on_panic = true;
             $self
         }
     };
@@ -192,7 +214,7 @@ impl<K> fmt::Debug for HandlerBuilder<K> {
             .field("name", &self.options.name)
             .field("resync", &self.options.resync)
             .field("only_changes", &self.options.only_changes)
-            .field("blocking", &self.options.blocking)
+            .field("every_state", &self.options.manner.every_state)
             .field("filters", &self.options.filters.len())
             .finish_non_exhaustive()
     }

@@ -5,15 +5,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::error::Cause;
+use crate::indexer::Applied;
 use crate::wait::{HandlerSync, WatchedHandler};
-use crate::{Event, Object, ObjectKey};
+use crate::{Error, Event, Object, ObjectKey, Result};
 
-use super::backlog::{Backlog, Notification};
+use super::backlog::{BACKLOG_EVENTS_MAX, Backlog, Popped};
 use super::filter::Filter;
 use super::handler::ErasedHandler;
 use super::{KeepAlive, Processor};
@@ -26,12 +29,17 @@ const TURN_EVENTS_MAX: usize = 128;
 /// handlers than threads.
 const HOP_EVENTS_MAX: usize = 1024;
 
+/// Callbacks that take longer are worth a line in the log. client-go has the same number.
+const SLOW_CALLBACK: Duration = Duration::from_millis(100);
+
 /// A place in the fan-out. The informer pushes; a task or a stream pops.
 pub(crate) struct Listener {
     name: Arc<str>,
     processor: Weak<Processor>,
-    kind: ListenerKind,
+    manner: Manner,
     inbox: Mutex<Inbox>,
+    /// It came after the informer had stopped.
+    rejected: AtomicBool,
     /// Set with the inbox locked; here too, so that a look needs no lock.
     ended: AtomicBool,
     sync: watch::Sender<HandlerSync>,
@@ -39,6 +47,25 @@ pub(crate) struct Listener {
     quiet: CancellationToken,
     delivered: AtomicU64,
     panics: AtomicU64,
+    slow: AtomicU64,
+}
+
+/// How a listener is called.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner {
+    pub(super) kind: ListenerKind,
+    /// The informer waits for it rather than merge events.
+    pub(super) every_state: bool,
+    pub(super) slow_after: Duration,
+    /// A panic ends the process.
+    pub(super) crash_on_panic: bool,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        let kind = ListenerKind::Task;
+        Self { kind, every_state: false, slow_after: SLOW_CALLBACK, crash_on_panic: false }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -81,6 +108,7 @@ pub(super) struct Pushed {
     pub(super) waker: Option<Waker>,
     /// This was the first time that too much waited.
     pub(super) fell_behind: bool,
+    pub(super) let_go: Vec<Object>,
 }
 
 impl Listener {
@@ -89,20 +117,22 @@ impl Listener {
         name: Arc<str>,
         processor: Weak<Processor>,
         backlog: Backlog,
-        kind: ListenerKind,
+        manner: Manner,
         callee: Option<Callee>,
     ) -> Arc<Self> {
         let slot = callee.map_or(Slot::Nobody, |callee| Slot::Here(Box::new(callee)));
         Arc::new(Self {
             name,
             processor,
-            kind,
+            manner,
+            rejected: AtomicBool::new(false),
             inbox: Mutex::new(Inbox { backlog, waker: None, slot, fell_behind: false }),
             ended: AtomicBool::new(false),
             sync: watch::Sender::default(),
             quiet: CancellationToken::new(),
             delivered: AtomicU64::new(0),
             panics: AtomicU64::new(0),
+            slow: AtomicU64::new(0),
         })
     }
 
@@ -113,7 +143,7 @@ impl Listener {
         self.processor.upgrade()
     }
     pub(super) fn is_stream(&self) -> bool {
-        self.kind == ListenerKind::Stream
+        self.manner.kind == ListenerKind::Stream
     }
     pub(super) fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
@@ -124,23 +154,33 @@ impl Listener {
     pub(super) fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
     }
+    pub(super) fn slow(&self) -> u64 {
+        self.slow.load(Ordering::Relaxed)
+    }
     pub(super) fn backlog<T>(&self, read: impl FnOnce(&Backlog) -> T) -> T {
         read(&self.inbox.lock().backlog)
     }
 
     /// Queues what happened. Never waits for the handler.
-    pub(super) fn push(&self, notifications: &[Notification]) -> Pushed {
+    pub(super) fn push(&self, applied: &[Applied]) -> Pushed {
         let mut inbox = self.inbox.lock();
         if self.is_ended() {
             return Pushed::default();
         }
-        for notification in notifications {
-            inbox.backlog.push(notification);
+        let mut let_go = Vec::new();
+        for applied in applied {
+            inbox.backlog.push(applied, &mut let_go);
         }
         let fell_behind = inbox.backlog.is_merging() && !inbox.fell_behind;
         inbox.fell_behind |= fell_behind;
         let waker = if inbox.backlog.is_empty() { None } else { inbox.waker.take() };
-        Pushed { waker, fell_behind }
+        Pushed { waker, fell_behind, let_go }
+    }
+
+    /// Whether the informer has to wait for it.
+    pub(super) fn is_full(&self) -> bool {
+        let full = |backlog: &Backlog| backlog.singles() >= BACKLOG_EVENTS_MAX;
+        self.manner.every_state && !self.is_ended() && self.backlog(full)
     }
 
     /// The next event; none when it has ended.
@@ -149,10 +189,10 @@ impl Listener {
         if self.is_ended() {
             return Poll::Ready(None);
         }
-        match inbox.backlog.pop() {
-            Some(event) => Poll::Ready(Some(event)),
-            None => inbox.sleep(context),
-        }
+        let Some(popped) = inbox.backlog.pop() else { return inbox.sleep(context) };
+        let left = inbox.backlog.singles();
+        drop(inbox);
+        Poll::Ready(Some(self.popped(popped, left)))
     }
 
     /// Whether there is something to deliver; false when it has ended.
@@ -167,7 +207,27 @@ impl Listener {
 
     fn pop(&self) -> Option<Event> {
         let mut inbox = self.inbox.lock();
-        if self.is_ended() { None } else { inbox.backlog.pop() }
+        let popped = if self.is_ended() { None } else { inbox.backlog.pop() };
+        let left = inbox.backlog.singles();
+        drop(inbox);
+        Some(self.popped(popped?, left))
+    }
+
+    /// The event, once what goes with it has been dropped, and the informer goes on if it has waited.
+    fn popped(&self, (event, let_go): Popped, left: usize) -> Event {
+        drop(let_go);
+        if left + 1 == BACKLOG_EVENTS_MAX {
+            self.caught_up();
+        }
+        event
+    }
+
+    fn caught_up(&self) {
+        if self.manner.every_state
+            && let Some(processor) = self.processor()
+        {
+            processor.caught_up();
+        }
     }
 
     /// Delivers some events, and says whether that was not all.
@@ -209,6 +269,7 @@ impl Listener {
         let slot = idle.then(|| std::mem::replace(&mut inbox.slot, Slot::Nobody));
         drop(inbox);
         drop(waiting);
+        self.caught_up();
         self.settle(why);
         if let Some(slot) = slot {
             self.release(slot);
@@ -216,6 +277,28 @@ impl Listener {
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    /// It came too late: the informer has stopped.
+    pub(super) fn reject(&self) {
+        self.rejected.store(true, Ordering::Relaxed);
+        self.end(HandlerSync::Stopped);
+        let (informer, handler) = (self.informer(), &*self.name);
+        tracing::error!(
+            informer = &*informer,
+            handler,
+            "a handler came after the informer had stopped, and is not called"
+        );
+    }
+
+    pub(super) fn accepted(&self) -> Result<()> {
+        if !self.rejected.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let (handler, informer) = (&self.name, self.informer());
+        let text =
+            format!("handler {handler} was not added to informer {informer}, which has stopped");
+        Err(Error::new(Cause::Stopped, text))
     }
 
     /// Waits for the callback that was running when it ended.
@@ -252,6 +335,30 @@ impl Listener {
         let informer = self.informer();
         let (handler, key) = (&*self.name, key.map_or("", ObjectKey::as_str));
         tracing::error!(informer = &*informer, handler, key, panics, "{what}");
+        if self.manner.crash_on_panic {
+            tracing::error!(informer = &*informer, handler, "it is to crash the process then");
+            std::process::abort();
+        }
+    }
+
+    /// A callback took this long.
+    fn took(&self, took: Duration, key: Option<&ObjectKey>) {
+        if took < self.manner.slow_after || self.slow.fetch_add(1, Ordering::Relaxed) > 0 {
+            return;
+        }
+        let (informer, took, key) = (self.informer(), took.as_millis(), key.map(ObjectKey::as_str));
+        let (handler, key, waiting) = (&*self.name, key.unwrap_or_default(), self.waiting());
+        let hint = match self.manner.kind {
+            ListenerKind::Blocking => "",
+            _ => "; it held up other tasks meanwhile: register it as `blocking`, or do less in it",
+        };
+        tracing::warn!(
+            informer = &*informer,
+            handler,
+            key,
+            waiting,
+            "a callback took {took} ms{hint} (said once, counted from now on)"
+        );
     }
 
     pub(super) fn report_behind(&self) {
@@ -297,10 +404,11 @@ impl Turn<'_> {
         if let Some(event) = event
             && !listener.is_ended()
         {
-            let key = event.object().map(|object| object.key().clone());
+            let (key, began) = (event.object().map(|object| object.key().clone()), Instant::now());
             if catch_unwind(AssertUnwindSafe(|| callee.handler.handle(event))).is_err() {
                 listener.panicked("a handler panicked; the next event is delivered", key.as_ref());
             }
+            listener.took(began.elapsed(), key.as_ref());
         }
         listener.handled(synced);
     }
@@ -328,7 +436,7 @@ impl Running {
     pub(super) async fn run(self) {
         let listener = &self.0;
         while poll_fn(|context| listener.poll_ready(context)).await {
-            if listener.kind == ListenerKind::Blocking {
+            if listener.manner.kind == ListenerKind::Blocking {
                 let hop = listener.clone();
                 let hop = tokio::task::spawn_blocking(move || hop.deliver(HOP_EVENTS_MAX));
                 if hop.await.is_err() {

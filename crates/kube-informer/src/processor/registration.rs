@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::WaitForSync;
 use crate::wait::HandlerSync;
+use crate::{Result, WaitForSync};
 
 use super::backlog::Backlog;
 use super::listener::Listener;
@@ -31,6 +31,20 @@ impl Registration {
     /// The name that it was given, or `file:line` of where it was registered.
     pub fn name(&self) -> &str {
         self.listener.name()
+    }
+
+    /// An error if the informer had stopped already when this handler came: it is never called.
+    ///
+    /// ```
+    /// # use kube_informer::{Registration, SharedInformer};
+    /// # fn example(pods: SharedInformer) -> Result<(), kube_informer::Error> {
+    /// pods.handler().for_each(|event| println!("{event:?}")).accepted()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn accepted(self) -> Result<Self> {
+        self.listener.accepted()?;
+        Ok(self)
     }
 
     /// Whether this handler has been through the whole initial list. Stays true.
@@ -64,6 +78,11 @@ impl Registration {
     /// How many times the handler or its filter panicked.
     pub fn panics(&self) -> u64 {
         self.listener.panics()
+    }
+
+    /// How many callbacks took longer than [`slow_after`](crate::HandlerBuilder::slow_after).
+    pub fn slow(&self) -> u64 {
+        self.listener.slow()
     }
 
     /// Ends delivery at once: no callback starts after this. What waits is dropped.

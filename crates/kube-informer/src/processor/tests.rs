@@ -7,6 +7,7 @@ mod logs;
 mod removal;
 mod resync;
 mod stream;
+mod users;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
 
 use crate::wait::Progress;
-use crate::{Event, FinalState, InformerStatus, ObjectKey, ResourceVersion, State, Untyped};
+use crate::{
+    Deleted, Event, FinalState, InformerStatus, ObjectKey, ResourceVersion, State, Untyped,
+};
 
 use super::*;
 
@@ -103,7 +106,7 @@ impl Seen {
     }
 }
 
-/// An informer without a server: a map that is written through the processor.
+/// An informer without a server: a store that is written through the processor.
 struct Fake {
     processor: Arc<Processor>,
     core: Arc<Core>,
@@ -111,25 +114,26 @@ struct Fake {
     stop: CancellationToken,
 }
 
-#[derive(Default)]
 struct Core {
-    store: Mutex<BTreeMap<ObjectKey, Object>>,
+    name: Arc<str>,
+    store: Arc<Store>,
     version: AtomicU64,
     progress: watch::Sender<Progress>,
-    /// Whose lock is held whenever the store is read for it or written.
-    processor: OnceLock<Weak<Processor>>,
 }
 
 impl Watched for Core {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
     fn status(&self) -> InformerStatus {
         InformerStatus {
-            name: "fakes".into(),
+            name: self.name.clone(),
             state: State::Idle,
             since: Instant::now(),
             synced: self.progress.borrow().synced,
             live: false,
             staleness: None,
-            objects: self.store.lock().len(),
+            objects: self.store.len(),
             received: 0,
             failed: 0,
             bytes: 0,
@@ -144,27 +148,20 @@ impl Watched for Core {
 }
 
 impl Core {
-    fn assert_locked(&self) {
-        let processor = self.processor.get().and_then(Weak::upgrade);
-        assert!(processor.is_some_and(|processor| processor.inner.try_lock().is_none()));
-    }
-
     fn next(&self, name: &str) -> Object {
-        self.assert_locked();
         object(name, self.version.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
 
 impl Fake {
     fn new() -> Self {
-        let core = Arc::new(Core::default());
-        let read = core.clone();
-        let processor = Processor::new(Box::new(move || {
-            read.assert_locked();
-            let objects = read.store.lock().values().cloned().collect();
-            Joining { objects, synced: read.progress.borrow().synced }
-        }));
-        core.processor.set(Arc::downgrade(&processor)).unwrap();
+        let core = Arc::new(Core {
+            name: "fakes".into(),
+            store: Store::new(),
+            version: AtomicU64::new(0),
+            progress: watch::Sender::default(),
+        });
+        let processor = Processor::new(core.store.clone());
         let watched: Arc<dyn Watched> = core.clone();
         processor.set_watched(Arc::downgrade(&watched));
         Self { processor, core, tracker: TaskTracker::new(), stop: CancellationToken::new() }
@@ -198,50 +195,40 @@ impl Fake {
         (self.handler().for_each(seen.note()), seen)
     }
 
+    /// A list of these, in a new state each.
     fn sync(&self, names: &[&str]) {
-        let core = &self.core;
-        self.processor.distribute(|| {
-            let objects: Vec<Object> = names.iter().map(|name| core.next(name)).collect();
-            let entries = objects.iter().map(|object| (object.key().clone(), object.clone()));
-            core.store.lock().extend(entries);
-            core.progress.send_modify(|progress| progress.synced = true);
-            vec![Notification::Initial(objects.into()), Notification::Synced]
-        });
+        self.list(names.iter().map(|name| self.core.next(name)).collect());
+        self.core.progress.send_modify(|progress| progress.synced = true);
+    }
+
+    fn list(&self, objects: Vec<Object>) {
+        let version = self.core.version.load(Ordering::Relaxed).to_string().into();
+        self.processor.write(0, vec![Delta::ReplacedAll { objects, unreadable: vec![], version }]);
     }
 
     fn put(&self, name: &str) {
-        let core = &self.core;
-        self.processor.distribute(|| {
-            let new = core.next(name);
-            let old = core.store.lock().insert(new.key().clone(), new.clone());
-            vec![Notification::Event(match old {
-                Some(old) => Event::Updated { old, new },
-                None => Event::Added { object: new, initial: false },
-            })]
-        });
+        self.processor.write(0, vec![Delta::Updated(self.core.next(name))]);
     }
 
     fn delete(&self, name: &str) {
-        let core = &self.core;
-        self.processor.distribute(|| {
-            let object = core.next(name);
-            let known = core.store.lock().remove(object.key()).is_some();
-            let gone = crate::Deleted { object, final_state: FinalState::Known };
-            known.then_some(Notification::Event(Event::Deleted(gone))).into_iter().collect()
-        });
+        let deleted = Deleted { object: self.core.next(name), final_state: FinalState::Known };
+        self.processor.write(0, vec![Delta::Deleted(deleted)]);
     }
 
     /// A relist that finds everything as it was.
     fn relist(&self) {
-        let core = &self.core;
-        self.processor.distribute(|| {
-            let objects: Vec<Object> = core.store.lock().values().cloned().collect();
-            vec![Notification::Unchanged(objects.into())]
-        });
+        self.list(self.cache().into_values().collect());
+    }
+
+    /// A resync of the handlers that are due for one by then.
+    async fn resync_after(&self, seconds: u64) {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        self.processor.resync(Instant::now());
     }
 
     fn cache(&self) -> BTreeMap<ObjectKey, Object> {
-        self.core.store.lock().clone()
+        let (objects, _) = self.core.store.snapshot();
+        objects.into_iter().map(|object| (object.key().clone(), object)).collect()
     }
 }
 

@@ -8,7 +8,7 @@ const S: Duration = Duration::from_secs(1);
 
 /// An informer that is what it is told to be.
 struct Fake {
-    name: &'static str,
+    name: Arc<str>,
     progress: watch::Sender<Progress>,
     state: State,
     last_error: Option<Error>,
@@ -17,7 +17,7 @@ struct Fake {
 impl Fake {
     fn new(name: &'static str) -> Self {
         let progress = watch::Sender::new(Progress { started: true, ..Progress::default() });
-        Self { name, progress, state: State::Listing, last_error: None }
+        Self { name: name.into(), progress, state: State::Listing, last_error: None }
     }
     fn set(&self, change: impl FnOnce(&mut Progress)) {
         self.progress.send_modify(change);
@@ -25,9 +25,12 @@ impl Fake {
 }
 
 impl Watched for Fake {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
     fn status(&self) -> InformerStatus {
         InformerStatus {
-            name: self.name.into(),
+            name: self.name.clone(),
             state: self.state.clone(),
             since: Instant::now(),
             synced: self.progress.borrow().synced,

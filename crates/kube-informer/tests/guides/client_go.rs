@@ -156,13 +156,13 @@ async fn listers_and_indexes() -> Outcome {
     let server = server();
     let factory = SharedInformerFactory::new(server.client());
     let pods = factory.informer::<Pod>();
-    let by_node = pods.index_by_field("spec.nodeName");
+    let by_node = pods.index_by_field("spec.nodeName")?;
     let by_image = pods.index_by("image", |pod| {
         pod.decode().ok().and_then(|pod| {
             let spec = pod.spec.as_ref()?;
             spec.containers[0].image.clone()
         })
-    });
+    })?;
     factory.start();
     factory.wait_for_sync().await?;
     let lister = pods.lister();

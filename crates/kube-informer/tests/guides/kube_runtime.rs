@@ -128,7 +128,7 @@ async fn reads() -> Outcome {
     let pods = factory.informer::<Pod>();
     factory.start();
     factory.wait_for_sync().await?;
-    let by_node = pods.index_by_field("spec.nodeName");
+    let by_node = pods.index_by_field("spec.nodeName")?;
 
     let lister = pods.lister();
     let one = lister.get(("default", "web-0"));

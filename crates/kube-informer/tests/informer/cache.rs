@@ -314,7 +314,7 @@ async fn i11_an_index_can_come_while_it_runs_and_is_complete_at_once() {
         running.server.add(name, value);
     }
     settle().await;
-    let index = running.informer.index_by_field("data.value");
+    let index = running.informer.index_by_field("data.value").unwrap();
     let names = |value: &str| -> Vec<_> {
         index.keys(value).iter().map(|key| key.name().to_owned()).collect()
     };

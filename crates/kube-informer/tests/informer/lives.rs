@@ -29,7 +29,7 @@ async fn it_lives_as_long_as_a_handle_a_lister_an_index_or_a_stream() {
     lives_by(|running| running.informer.lister()).await;
     lives_by(|running| running.informer.lister().namespace("default")).await;
     lives_by(|running| running.informer.index_by_label("value")).await;
-    lives_by(|running| running.informer.index_by("value", |_| None::<String>)).await;
+    lives_by(|running| running.informer.index_by("value", |_| None::<String>).unwrap()).await;
     lives_by(|running| running.informer.events()).await;
     lives_by(|running| running.informer.handler()).await;
 }

@@ -11,6 +11,7 @@ mod cache;
 mod faults;
 mod handlers;
 mod lifecycle;
+mod liveness;
 mod lives;
 mod outages;
 mod panics;

@@ -65,6 +65,7 @@ async fn s14_an_index_function_that_panics_leaves_out_that_object() {
         dislikes(Some(object));
         ["all".to_owned()]
     });
+    let index = index.unwrap();
     let running = running.sync().await;
     running.server.add("bad", "1");
     running.server.add("good", "1");
@@ -113,4 +114,26 @@ async fn l4_l5_a_source_that_panics_stops_the_informer_and_everybody_learns_of_i
     assert!(stream.next().await.is_none());
     assert_eq!(running.state(), "stopped");
     running.informer.shutdown().await;
+}
+
+/// client-go's way. The process that crashes is this test, started again.
+#[test]
+fn h10_c5_a_panic_ends_the_process_of_a_handler_that_says_so() {
+    const CHILD: &str = "KUBE_INFORMER_TEST_CRASHES";
+    if std::env::var_os(CHILD).is_some() {
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let running = Running::new(server());
+            running.informer.handler().crash_on_panic().for_each(|_| panic!("on purpose"));
+            let _running = running.sync().await;
+            std::future::pending::<()>().await;
+        });
+    }
+    let name = "panics::h10_c5_a_panic_ends_the_process_of_a_handler_that_says_so";
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    // Ended by a signal, and not by the test harness.
+    assert_eq!(child.status.code(), None, "{child:?}");
 }

@@ -51,7 +51,7 @@ async fn t1_t5_everything_that_comes_is_transformed_before_anybody_sees_it() {
                 told.lock().push(is_marked(old));
             }
         });
-        let index = running.informer.index_by_field("data.marked");
+        let index = running.informer.index_by_field("data.marked").unwrap();
         let running = running.sync().await;
         running.server.change("a", "2");
         settle().await;

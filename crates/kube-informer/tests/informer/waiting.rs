@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use embedded_apiserver::{Denial, Fault, Verb};
-use kube_informer::NotSyncedReason;
+use futures::future::BoxFuture;
+use kube_informer::list_watch::{
+    KubeListWatch, ListOptions, ListStream, WatchOptions, WatchStream,
+};
+use kube_informer::{Error, ListWatch, NotSyncedReason, Result};
 use tokio::time::{Instant, timeout};
 
 use super::running::{Book, Running};
@@ -63,6 +67,46 @@ async fn l4_what_may_never_be_read_is_given_up_and_says_what_to_grant() {
     // It has not given up: whoever waits longer gets it.
     running.server.access().allow_everything();
     running.informer.wait_for_sync().await.unwrap();
+}
+
+/// Each try brings two objects: before, that was progress for ever.
+#[tokio::test(start_paused = true)]
+async fn l4_a_list_that_always_fails_on_its_second_page_is_given_up() {
+    let server = server();
+    for name in ["a", "b", "c", "d"] {
+        server.add(name, "1");
+    }
+    let source = NoSecondPage(maps_of(&server));
+    let running = Running::from_source(server, source, |builder| builder.page_size(2));
+    running.informer.start();
+    let began = Instant::now();
+    let error = running.informer.wait_for_sync().await.unwrap_err();
+    assert_eq!(error.reason, NotSyncedReason::NoProgress(Duration::from_secs(120)));
+    assert!(began.elapsed() <= Duration::from_secs(125), "{:?}", began.elapsed());
+    assert_eq!(running.informer.status().received, 2);
+}
+
+/// A source behind a proxy that does not let the second page of a list through.
+struct NoSecondPage(KubeListWatch);
+
+impl ListWatch for NoSecondPage {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn list(&self, mut options: ListOptions) -> BoxFuture<'_, Result<ListStream>> {
+        if options.continue_token.is_some() {
+            return Box::pin(async { Err(Error::connection("no second page")) });
+        }
+        // Any version would be answered from the server's cache, in one piece.
+        options.resource_version = None;
+        self.0.list(options)
+    }
+    fn watch(&self, options: WatchOptions) -> BoxFuture<'_, Result<WatchStream>> {
+        self.0.watch(options)
+    }
+    fn streams_lists(&self) -> bool {
+        false
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -37,11 +37,12 @@ impl Checked {
     pub(crate) fn add(rng: &mut fastrand::Rng, informer: usize, of: &Informer) -> Self {
         let (by, index) = match rng.u8(..4) {
             0 => (By::Label, of.handle.index_by_label("app")),
-            1 => (By::Field, of.handle.index_by_field("spec.nodeName")),
+            1 => (By::Field, of.handle.index_by_field("spec.nodeName").unwrap()),
             2 => (By::Controller, of.handle.index_by_controller()),
             _ => {
                 let values = |object: &Object| letters(object.name(), object.labels().get("app"));
-                (By::Function, of.handle.index_by("letters", values))
+                let name = format!("letters {}", rng.u64(..));
+                (By::Function, of.handle.index_by(&name, values).unwrap())
             }
         };
         Self { informer, by, index }

@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use embedded_apiserver::{ApiServer, Fault, Verb};
-use kube_informer::{Event, SharedInformer, State, Transform, Untyped};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_informer::{Event, Object, SharedInformer, State, Transform, Untyped};
 use tokio::time::timeout;
 
 use crate::scene::{
@@ -194,8 +195,8 @@ async fn i11_indexes_can_be_added_before_the_start_after_it_and_after_the_stop()
     let server = server();
     add(&server, "a");
     let maps = builder(&server).build();
-    let by_value =
-        |name| maps.index_by(name, |map| map.field::<String>("data.value").ok().flatten());
+    let value = |map: &Object<ConfigMap>| map.field::<String>("data.value").ok().flatten();
+    let by_value = |name| maps.index_by(name, value).unwrap();
     let before = by_value("before");
     maps.start();
     maps.wait_for_sync().await.unwrap();

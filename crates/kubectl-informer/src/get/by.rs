@@ -35,8 +35,11 @@ impl FromStr for By {
 pub(super) type Counts = Vec<(String, usize)>;
 
 impl By {
-    pub(super) fn index(&self, informer: &SharedInformer<Untyped>) -> Index<Untyped> {
-        informer.index_by_field(self.path.clone())
+    pub(super) fn index(
+        &self,
+        informer: &SharedInformer<Untyped>,
+    ) -> Result<Index<Untyped>, String> {
+        informer.index_by_field(self.path.clone()).map_err(|error| error.to_string())
     }
 
     /// What each index has, the most frequent first.

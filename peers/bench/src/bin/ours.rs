@@ -43,7 +43,7 @@ impl Ours {
             "metadata" => factory.builder_for::<PartialObjectMeta<Pod>>().build().cast(),
             other => bail!("there is no form {other:?}: packed, decoded, metadata"),
         };
-        let by_node = arguments.index.then(|| pods.index_by_field("spec.nodeName"));
+        let by_node = arguments.index.then(|| pods.index_by_field("spec.nodeName")).transpose()?;
         let (seen, relist) = (Arc::new(Seen::default()), Arc::new(AtomicU64::new(0)));
         let handler = |_| {
             let (seen, relist) = (seen.clone(), relist.clone());

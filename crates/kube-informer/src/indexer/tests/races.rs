@@ -5,7 +5,7 @@ use std::thread;
 
 use parking_lot::Mutex;
 
-use super::definition::Source;
+use super::index::{Definition, Owner, Source};
 use super::*;
 
 /// Where one thread stands still until another lets it go on, or is no more. Only the first that
@@ -31,7 +31,7 @@ fn gate() -> (Gate, impl Fn() + Send + Sync) {
 /// An index whose function stops at a gate when it is first called for this object.
 fn gated(store: &Arc<Store>, object: &'static str) -> (Index, Gate) {
     let (gate, pass) = gate();
-    let index = Index::function(store, None, "gated", move |other: &Object| {
+    let index = named(store, "gated", move |other: &Object| {
         if text(other) == object {
             pass();
         }
@@ -44,10 +44,10 @@ fn gated(store: &Arc<Store>, object: &'static str) -> (Index, Gate) {
 fn i15_an_index_that_comes_while_a_write_asks_the_others_misses_nothing() {
     let store = Store::new();
     put(&store, "a@1");
-    let (_, gate) = gated(&store, "a@2");
+    let (_index, gate) = gated(&store, "a@2");
     thread::scope(|scope| {
         let gate = gate;
-        let write = scope.spawn(|| store.apply(vec![Change::Put(tagged("a@2", "new"))]));
+        let write = scope.spawn(|| apply(&store, vec![put_delta(tagged("a@2", "new"))]));
         gate.arrived.recv().unwrap();
         let index = by_tags(&store);
         assert!(index.values().is_empty());
@@ -60,17 +60,17 @@ fn i15_an_index_that_comes_while_a_write_asks_the_others_misses_nothing() {
 #[test]
 fn i15_an_index_that_comes_while_a_replace_asks_the_others_misses_nothing() {
     let store = Store::new();
-    store.apply(vec![Change::Put(tagged("a@1", "old")), Change::Put(tagged("same@1", "same"))]);
-    let (_, gate) = gated(&store, "b@2");
+    apply(&store, vec![put_delta(tagged("a@1", "old")), put_delta(tagged("same@1", "same"))]);
+    let (_index, gate) = gated(&store, "b@2");
     thread::scope(|scope| {
         let gate = gate;
         let list = vec![tagged("b@2", "new"), tagged("same@1", "same")];
-        let replace = scope.spawn(|| store.replace(list, &[], &"2".into()));
+        let replace = scope.spawn(|| replace(&store, list, &[], "2"));
         gate.arrived.recv().unwrap();
         let index = by_tags(&store);
         assert_eq!(index.values().join(" "), "old same");
         gate.go_on.send(()).unwrap();
-        assert_eq!(texts(&replace.join().unwrap().unchanged), "same@1");
+        assert_eq!(said(&replace.join().unwrap()), "?a@1 *b@2 =same@1 synced");
         assert_eq!(index.values().join(" "), "new same");
     });
 }
@@ -78,12 +78,12 @@ fn i15_an_index_that_comes_while_a_replace_asks_the_others_misses_nothing() {
 #[test]
 fn i15_what_is_written_while_an_index_is_filled_is_not_overwritten() {
     let store = Store::new();
-    store.apply(["a@1", "b@1", "c@1"].map(|text| Change::Put(object(text))).into());
+    apply(&store, ["a@1", "b@1", "c@1"].map(|text| put_delta(object(text))).into());
     let (gate, pass) = gate();
     thread::scope(|scope| {
         let gate = gate;
         let fill = scope.spawn(|| -> Index {
-            Index::function(&store, None, "slow", move |object| {
+            named(&store, "slow", move |object| {
                 if text(object) == "b@1" {
                     pass();
                 }
@@ -93,9 +93,9 @@ fn i15_what_is_written_while_an_index_is_filled_is_not_overwritten() {
         gate.arrived.recv().unwrap();
         // Nobody can ask an index that is not whole yet.
         assert!(store.by_index("slow", "a@1").unwrap_err().is_unknown_index());
-        store.apply(vec![Change::Put(object("b@2")), deleted(object("c@3"))]);
+        apply(&store, vec![put_delta(object("b@2")), deleted(object("c@3"))]);
         // In the place of the one that went.
-        store.apply(vec![Change::Put(object("d@4"))]);
+        apply(&store, vec![put_delta(object("d@4"))]);
         gate.go_on.send(()).unwrap();
         let index = fill.join().unwrap();
         assert_eq!(index.values().join(" "), "a@1 b@2 d@4");
@@ -106,9 +106,10 @@ fn i15_what_is_written_while_an_index_is_filled_is_not_overwritten() {
 #[test]
 fn an_index_that_somebody_else_is_filling_is_given_out_when_it_is_whole() {
     let store = Store::new();
-    store.apply(vec![Change::Put(tagged("a@1", "x"))]);
+    apply(&store, vec![put_delta(tagged("a@1", "x"))]);
     // As another thread leaves it that has only just begun.
-    store.register("label:tags".into(), Source::Label("tags".into()));
+    let definition = Definition::new("label:tags".into(), Source::Label("tags".into()));
+    let _owner = store.register(&Owner::new(&store, definition));
     assert!(store.by_index("label:tags", "x").is_err());
     let index = Index::<Untyped>::label(&store, None, "tags");
     assert_eq!(index.keys("x").len(), 1);

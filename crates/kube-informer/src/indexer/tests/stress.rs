@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::*;
+use crate::List;
 
 const STEPS: u64 = 1500;
 /// Always there, and always all of the same step.
@@ -23,18 +24,18 @@ fn objects(step: u64) -> Vec<Object> {
     objects
 }
 
-fn write(store: &Store, step: u64) {
+fn write_step(store: &Store, step: u64) {
     if step.is_multiple_of(5) {
-        store.replace(objects(step), &[], &(step * 10 + 5).into());
+        replace(store, objects(step), &[], &(step * 10 + 5).to_string());
         return;
     }
     let mut changes = Vec::new();
     if (step - 1).is_multiple_of(3) {
         changes.push(deleted(object(&format!("shop/extra@{}", step * 10))));
     }
-    changes.extend(objects(step).into_iter().map(Change::Put));
-    changes.push(Change::Bookmark((step * 10 + 5).into()));
-    store.apply(changes);
+    changes.extend(objects(step).into_iter().map(put_delta));
+    changes.push(Delta::Bookmark((step * 10 + 5).into()));
+    apply(store, changes);
 }
 
 /// The step that a snapshot is of, which all of it must be of.
@@ -67,7 +68,7 @@ fn read(store: &Arc<Store>, by_step: &Index, seen: &mut u64) {
 
 /// Every index that comes has all that is there when its handle is given out.
 fn add_index(store: &Arc<Store>) {
-    let index: Index = Index::function(store, None, "all", |_| ["all"]);
+    let index: Index = named(store, "all", |_| ["all"]);
     let list = index.get("all");
     let step = step_of(&list);
     assert_eq!(list.len(), objects(step).len(), "{list:?}");
@@ -85,7 +86,7 @@ impl Drop for Done<'_> {
 fn i5_i9_i15_b20_s4_readers_only_see_whole_writes_with_their_version() {
     let store = Store::new();
     let by_step: Index = Index::label(&store, None, "step");
-    write(&store, 0);
+    write_step(&store, 0);
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..3 {
@@ -101,7 +102,7 @@ fn i5_i9_i15_b20_s4_readers_only_see_whole_writes_with_their_version() {
         scope.spawn(|| (0..30).for_each(|_| add_index(&store)));
         let _done = Done(&done);
         for step in 1..=STEPS {
-            write(&store, step);
+            write_step(&store, step);
         }
     });
     assert_eq!(store.resource_version(), ResourceVersion::from(STEPS * 10 + 5));

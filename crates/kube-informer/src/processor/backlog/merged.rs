@@ -46,25 +46,53 @@ impl Merged {
         self.len
     }
 
-    /// Whether the event became part of one that was waiting, or cancelled it.
-    pub(super) fn push(&mut self, event: Event) -> bool {
-        let Some(key) = event.object().map(|object| object.key().clone()) else { return false };
-        if let Some(place) = self.places.get(&key).copied()
-            && let Some(before) = self.entries.remove(&place)
-        {
-            self.len -= before.events();
-            match before.merge(event) {
-                Some(pending) => self.put(place, pending),
-                None => self.forget(&key),
-            }
-            return true;
+    /// The object is this now. Whether that became part of what was waiting.
+    pub(super) fn is(
+        &mut self,
+        old: Option<&Object>,
+        new: &Object,
+        initial: bool,
+        let_go: &mut Vec<Object>,
+    ) -> bool {
+        let (key, new) = (new.key(), new.clone());
+        let Some((place, before)) = self.take(key) else {
+            let pending = match old.cloned() {
+                Some(old) => Pending::Updated { old, new },
+                None => Pending::Added { object: new, initial },
+            };
+            self.begin(pending);
+            return false;
+        };
+        self.put(place, before.then_is(new, let_go));
+        true
+    }
+
+    /// The object is gone. Whether that became part of what was waiting, or cancelled it.
+    pub(super) fn is_gone(&mut self, gone: &Deleted, let_go: &mut Vec<Object>) -> bool {
+        let Some((place, before)) = self.take(gone.key()) else {
+            self.begin(Pending::Deleted(gone.clone()));
+            return false;
+        };
+        match before.then_is_gone(gone.clone(), let_go) {
+            Some(pending) => self.put(place, pending),
+            None => self.forget(gone.key()),
         }
-        if let Some(pending) = Pending::of(event) {
-            let place = self.place();
-            self.put(place, pending);
-            self.places.insert(key, place);
-        }
-        false
+        true
+    }
+
+    /// What waits for a key, and where.
+    fn take(&mut self, key: &ObjectKey) -> Option<(u64, Pending)> {
+        let place = *self.places.get(key)?;
+        let pending = self.entries.remove(&place)?;
+        self.len -= pending.events();
+        Some((place, pending))
+    }
+
+    /// The first event of a key.
+    fn begin(&mut self, pending: Pending) {
+        let place = self.place();
+        self.places.insert(pending.key().clone(), place);
+        self.put(place, pending);
     }
 
     pub(super) fn push_synced(&mut self) {
@@ -116,13 +144,10 @@ impl Merged {
 }
 
 impl Pending {
-    fn of(event: Event) -> Option<Self> {
-        match event {
-            Event::Added { object, initial } => Some(Pending::Added { object, initial }),
-            Event::Updated { old, new } => Some(Pending::Updated { old, new }),
-            Event::Deleted(deleted) => Some(Pending::Deleted(deleted)),
-            // Never come here: the backlog skips the one and keeps the other apart.
-            Event::Resynced(_) | Event::Synced => None,
+    fn key(&self) -> &ObjectKey {
+        match self {
+            Pending::Added { object, .. } | Pending::Updated { new: object, .. } => object.key(),
+            Pending::Deleted(gone) | Pending::Replaced { gone, .. } => gone.key(),
         }
     }
 
@@ -130,38 +155,49 @@ impl Pending {
         if matches!(self, Pending::Replaced { .. }) { 2 } else { 1 }
     }
 
-    /// This, and then that, as one; `None` if the listener need not know of either.
-    fn merge(self, event: Event) -> Option<Self> {
-        match event {
-            Event::Added { object, .. } | Event::Updated { new: object, .. } => {
-                Some(self.then_is(object))
-            }
-            Event::Deleted(deleted) => self.then_is_gone(deleted),
-            Event::Resynced(_) | Event::Synced => Some(self),
-        }
-    }
-
-    fn then_is(self, new: Object) -> Self {
+    fn then_is(self, new: Object, let_go: &mut Vec<Object>) -> Self {
         match self {
-            Pending::Added { initial, .. } => Pending::Added { object: new, initial },
-            Pending::Updated { old, .. } => Pending::Updated { old, new },
-            Pending::Deleted(gone) | Pending::Replaced { gone, .. } => {
+            Pending::Added { initial, object } => {
+                let_go.push(object);
+                Pending::Added { object: new, initial }
+            }
+            Pending::Updated { old, new: between } => {
+                let_go.push(between);
+                Pending::Updated { old, new }
+            }
+            Pending::Deleted(gone) => Pending::Replaced { gone, object: new },
+            Pending::Replaced { gone, object } => {
+                let_go.push(object);
                 Pending::Replaced { gone, object: new }
             }
         }
     }
 
-    fn then_is_gone(self, deleted: Deleted) -> Option<Self> {
+    /// `None` if the listener need not know of either.
+    fn then_is_gone(self, deleted: Deleted, let_go: &mut Vec<Object>) -> Option<Self> {
         match self {
             // It came and went unseen.
-            Pending::Added { .. } => None,
-            Pending::Replaced { gone, .. } => Some(Pending::Deleted(gone)),
-            Pending::Updated { .. } => Some(Pending::Deleted(deleted)),
+            Pending::Added { object, .. } => {
+                let_go.extend([object, deleted.object]);
+                None
+            }
+            Pending::Replaced { gone, object } => {
+                let_go.extend([object, deleted.object]);
+                Some(Pending::Deleted(gone))
+            }
+            Pending::Updated { old, new } => {
+                let_go.extend([old, new]);
+                Some(Pending::Deleted(deleted))
+            }
             // Told twice: a delete that was seen says more than one that was found out.
-            Pending::Deleted(gone) => match deleted.final_state {
-                FinalState::Known => Some(Pending::Deleted(deleted)),
-                FinalState::Unknown => Some(Pending::Deleted(gone)),
-            },
+            Pending::Deleted(gone) => {
+                let (more, less) = match deleted.final_state {
+                    FinalState::Known => (deleted, gone),
+                    FinalState::Unknown => (gone, deleted),
+                };
+                let_go.push(less.object);
+                Some(Pending::Deleted(more))
+            }
         }
     }
 }

@@ -7,38 +7,45 @@ use crate::{Deleted, FinalState, ObjectKey};
 
 use super::*;
 
-fn added(name: &str, version: u64) -> Notification {
-    Notification::Event(Event::Added { object: object(name, version), initial: false })
+fn added(name: &str, version: u64) -> Applied {
+    Applied::Added(object(name, version))
 }
-fn updated(name: &str, old: u64, new: u64) -> Notification {
-    let (old, new) = (object(name, old), object(name, new));
-    Notification::Event(Event::Updated { old, new })
+fn updated(name: &str, old: u64, new: u64) -> Applied {
+    Applied::Updated { old: object(name, old), new: object(name, new) }
 }
-fn deleted(name: &str, version: u64, final_state: FinalState) -> Notification {
-    let object = object(name, version);
-    Notification::Event(Event::Deleted(Deleted { object, final_state }))
+fn deleted(name: &str, version: u64, final_state: FinalState) -> Applied {
+    Applied::Deleted(Deleted { object: object(name, version), final_state })
 }
-fn gone(name: &str, version: u64) -> Notification {
+fn gone(name: &str, version: u64) -> Applied {
     deleted(name, version, FinalState::Known)
 }
-fn list(versions: &[(&str, u64)]) -> Arc<[Object]> {
-    versions.iter().map(|(name, version)| object(name, *version)).collect()
+fn list(listed: Listed, versions: &[(&str, u64)]) -> Applied {
+    let objects = versions.iter().map(|(name, version)| object(name, *version));
+    Applied::List(listed, objects.collect())
 }
 
-fn push_all(backlog: &mut Backlog, notifications: &[Notification]) {
-    for notification in notifications {
-        backlog.push(notification);
+fn push(backlog: &mut Backlog, applied: &Applied) {
+    backlog.push(applied, &mut Vec::new());
+}
+
+fn push_all(backlog: &mut Backlog, applied: &[Applied]) {
+    for applied in applied {
+        push(backlog, applied);
     }
 }
 
+fn pop(backlog: &mut Backlog) -> Option<Event> {
+    backlog.pop().map(|(event, _)| event)
+}
+
 fn drain(backlog: &mut Backlog) -> Vec<String> {
-    std::iter::from_fn(|| backlog.pop()).map(|event| text(&event)).collect()
+    std::iter::from_fn(|| pop(backlog)).map(|event| text(&event)).collect()
 }
 
 /// What is delivered of these if nothing is delivered before they are all there.
-fn merged(notifications: &[Notification]) -> Vec<String> {
+fn merged(applied: &[Applied]) -> Vec<String> {
     let mut backlog = Backlog::new(0, false);
-    push_all(&mut backlog, notifications);
+    push_all(&mut backlog, applied);
     let (waiting, delivered) = (backlog.len(), drain(&mut backlog));
     assert_eq!(waiting, delivered.len(), "len counts what is delivered");
     assert_eq!(backlog.len(), 0);
@@ -78,10 +85,10 @@ fn i10_merged_events_come_in_the_order_of_the_first_of_each_object() {
 fn a_delete_that_was_delivered_leaves_its_other_half_to_be_merged() {
     let mut backlog = Backlog::new(0, false);
     push_all(&mut backlog, &[gone("a", 2), added("a", 3)]);
-    assert_eq!(text(&backlog.pop().unwrap()), "-a@2");
-    backlog.push(&updated("a", 3, 4));
+    assert_eq!(text(&pop(&mut backlog).unwrap()), "-a@2");
+    push(&mut backlog, &updated("a", 3, 4));
     assert_eq!(backlog.len(), 1);
-    backlog.push(&gone("a", 5));
+    push(&mut backlog, &gone("a", 5));
     assert_eq!(drain(&mut backlog), [""; 0], "the new one came and went unseen");
     assert_eq!(backlog.merged_total(), 3);
 }
@@ -89,11 +96,11 @@ fn a_delete_that_was_delivered_leaves_its_other_half_to_be_merged() {
 #[test]
 fn c22_the_first_list_is_initial_and_ends_with_synced_also_when_merged() {
     let mut backlog = Backlog::new(1, false);
-    backlog.push(&added("x", 1));
-    backlog.push(&added("y", 2));
+    push(&mut backlog, &added("x", 1));
+    push(&mut backlog, &added("y", 2));
     assert!(backlog.is_merging());
-    backlog.push(&Notification::Initial(list(&[("a", 3), ("b", 4)])));
-    backlog.push(&Notification::Synced);
+    push(&mut backlog, &list(Listed::Initial, &[("a", 3), ("b", 4)]));
+    push(&mut backlog, &Applied::Synced);
     push_all(&mut backlog, &[updated("b", 4, 5), added("c", 6), gone("a", 7)]);
     assert_eq!(backlog.len(), 5);
     assert_eq!(drain(&mut backlog), ["+x@1", "+y@2", "*b@5", "synced", "+c@6"]);
@@ -103,11 +110,9 @@ fn c22_the_first_list_is_initial_and_ends_with_synced_also_when_merged() {
 fn synced_comes_once() {
     for limit in [0, 10] {
         let mut backlog = Backlog::new(limit, false);
-        let synced = || Notification::Synced;
-        let again = Notification::Event(Event::Synced);
-        push_all(&mut backlog, &[added("a", 1), synced(), synced(), again]);
+        push_all(&mut backlog, &[added("a", 1), Applied::Synced, Applied::Synced]);
         assert_eq!(drain(&mut backlog), ["+a@1", "synced"]);
-        backlog.push(&Notification::Synced);
+        push(&mut backlog, &Applied::Synced);
         assert_eq!(backlog.len(), 0);
     }
 }
@@ -115,43 +120,41 @@ fn synced_comes_once() {
 #[test]
 fn repetitions_are_dropped_while_one_that_has_not_begun_waits() {
     let mut backlog = Backlog::new(10, false);
-    let both = list(&[("a", 1), ("b", 2)]);
+    let both = [("a", 1), ("b", 2)];
+    let unchanged = list(Listed::Unchanged, &both);
+    let resync = list(Listed::Resync, &both);
     for _ in 0..2 {
-        backlog.push(&Notification::Unchanged(both.clone()));
-        backlog.push(&Notification::Resync(both.clone()));
+        push_all(&mut backlog, &[unchanged.clone(), resync.clone()]);
     }
     assert_eq!((backlog.len(), backlog.skipped_total()), (4, 4));
-    assert_eq!(text(&backlog.pop().unwrap()), "a@1>1");
+    assert_eq!(text(&pop(&mut backlog).unwrap()), "a@1>1");
     // The first has begun, so that it does not stand for one that is asked for now.
-    backlog.push(&Notification::Unchanged(both.clone()));
-    backlog.push(&Notification::Unchanged(both.clone()));
+    push_all(&mut backlog, &[unchanged.clone(), unchanged]);
     assert_eq!(backlog.skipped_total(), 6);
     assert_eq!(drain(&mut backlog), ["b@2>2", "=a@1", "=b@2", "a@1>1", "b@2>2"]);
-    backlog.push(&Notification::Resync(both));
+    push(&mut backlog, &resync);
     assert_eq!(drain(&mut backlog), ["=a@1", "=b@2"]);
 }
 
 #[test]
 fn repetitions_are_dropped_while_the_backlog_is_long() {
     let mut backlog = Backlog::new(1, false);
-    backlog.push(&added("a", 1));
-    backlog.push(&Notification::Resync(list(&[("a", 1)])));
-    backlog.push(&Notification::Event(Event::Resynced(object("a", 1))));
-    assert_eq!((backlog.skipped_total(), backlog.is_merging()), (2, false));
+    push(&mut backlog, &added("a", 1));
+    push(&mut backlog, &list(Listed::Resync, &[("a", 1)]));
+    assert_eq!((backlog.skipped_total(), backlog.is_merging()), (1, false));
     assert_eq!(drain(&mut backlog), ["+a@1"]);
-    backlog.push(&Notification::Event(Event::Resynced(object("a", 1))));
+    push(&mut backlog, &list(Listed::Resync, &[("a", 1)]));
     assert_eq!(drain(&mut backlog), ["=a@1"]);
 }
 
 #[test]
 fn c23_only_changes_leaves_out_what_is_as_it_was() {
     let mut backlog = Backlog::new(10, true);
-    let same = list(&[("a", 1)]);
-    backlog.push(&Notification::Initial(same.clone()));
-    backlog.push(&Notification::Unchanged(same.clone()));
-    backlog.push(&Notification::Resync(same));
-    backlog.push(&updated("a", 1, 1));
-    backlog.push(&updated("a", 1, 2));
+    for listed in [Listed::Initial, Listed::Unchanged, Listed::Resync] {
+        push(&mut backlog, &list(listed, &[("a", 1)]));
+    }
+    push(&mut backlog, &updated("a", 1, 1));
+    push(&mut backlog, &updated("a", 1, 2));
     assert_eq!(drain(&mut backlog), ["*a@1", "a@1>2"]);
     assert_eq!(backlog.skipped_total(), 0, "what nobody wanted is not missed");
 }
@@ -160,7 +163,7 @@ fn c23_only_changes_leaves_out_what_is_as_it_was() {
 fn h6_updates_of_objects_without_versions_are_changes() {
     let bare = || Object::from_json(r#"{"metadata":{"name":"a"}}"#).unwrap();
     let mut backlog = Backlog::new(10, true);
-    backlog.push(&Notification::Event(Event::Updated { old: bare(), new: bare() }));
+    push(&mut backlog, &Applied::Updated { old: bare(), new: bare() });
     assert_eq!(backlog.len(), 1);
 }
 
@@ -198,7 +201,7 @@ struct World {
 
 impl World {
     /// What listeners are told of a step, if anything.
-    fn step(&mut self, step: &Step) -> Option<Notification> {
+    fn step(&mut self, step: &Step) -> Option<Applied> {
         let all = || self.cache.values().cloned().collect();
         match *step {
             Step::Put(key) => {
@@ -215,34 +218,37 @@ impl World {
                 let known = self.cache.remove(last.key())?;
                 let (object, final_state) =
                     if seen { (last, FinalState::Known) } else { (known, FinalState::Unknown) };
-                Some(Notification::Event(Event::Deleted(Deleted { object, final_state })))
+                Some(Applied::Deleted(Deleted { object, final_state }))
             }
-            Step::Unchanged => Some(Notification::Unchanged(all())),
-            Step::Resync => Some(Notification::Resync(all())),
-            Step::Synced => Some(Notification::Synced),
+            Step::Unchanged => Some(Applied::List(Listed::Unchanged, all())),
+            Step::Resync => Some(Applied::List(Listed::Resync, all())),
+            Step::Synced => Some(Applied::Synced),
             Step::Pop(_) => None,
         }
     }
 
-    fn put(&mut self, new: Object) -> Notification {
-        let old = self.cache.insert(new.key().clone(), new.clone());
-        Notification::Event(match old {
-            Some(old) => Event::Updated { old, new },
-            None => Event::Added { object: new, initial: false },
-        })
+    fn put(&mut self, new: Object) -> Applied {
+        match self.cache.insert(new.key().clone(), new.clone()) {
+            Some(old) => Applied::Updated { old, new },
+            None => Applied::Added(new),
+        }
     }
 }
 
 /// The keys that the handler will know once `queue` has been delivered, before what is merged.
 fn known_before_merged(backlog: &Backlog, fold: &Fold) -> BTreeSet<ObjectKey> {
     let mut known: BTreeSet<_> = fold.known.keys().cloned().collect();
-    for item in &backlog.queue {
-        match item {
-            Item::Event(Event::Deleted(gone)) => drop(known.remove(gone.key())),
-            Item::Event(event) => known.extend(event.object().map(|object| object.key().clone())),
-            Item::List { objects, next, .. } => {
-                known.extend(objects[*next..].iter().map(|object| object.key().clone()));
+    for (nth, waiting) in backlog.queue.iter().enumerate() {
+        match waiting {
+            Applied::Deleted(gone) => drop(known.remove(gone.key())),
+            Applied::Added(object) | Applied::Updated { new: object, .. } => {
+                known.insert(object.key().clone());
             }
+            Applied::List(_, objects) => {
+                let delivered = if nth == 0 { backlog.of_front } else { 0 };
+                known.extend(objects[delivered..].iter().map(|object| object.key().clone()));
+            }
+            Applied::Synced => {}
         }
     }
     known
@@ -254,11 +260,11 @@ fn check_bound(backlog: &Backlog, fold: &Fold, world: &World) {
     keys.extend(world.cache.keys().cloned());
     let synced = usize::from(backlog.synced);
     assert!(backlog.merged.len() <= 2 * keys.len() + synced, "{} keys", keys.len());
-    let lists = |kind| {
-        let is = |item: &&Item| matches!(item, Item::List { kind: other, .. } if *other == kind);
+    let lists = |listed| {
+        let is = |waiting: &&Applied| matches!(waiting, Applied::List(of, _) if *of == listed);
         backlog.queue.iter().filter(is).count()
     };
-    assert!(lists(ListKind::Resync) <= 2 && lists(ListKind::Unchanged) <= 2);
+    assert!(lists(Listed::Resync) <= 2 && lists(Listed::Unchanged) <= 2);
 }
 
 proptest! {
@@ -271,13 +277,13 @@ proptest! {
         let (mut backlog, mut fold) = (Backlog::new(limit, only_changes), Fold::default());
         let mut world = World::default();
         (0..first).for_each(|key| drop(world.step(&Step::Put(key))));
-        backlog.push(&Notification::Initial(world.cache.values().cloned().collect()));
+        push(&mut backlog, &Applied::List(Listed::Initial, world.cache.values().cloned().collect()));
         for step in &steps {
-            if let Some(notification) = world.step(step) {
-                backlog.push(&notification);
+            if let Some(applied) = world.step(step) {
+                push(&mut backlog, &applied);
             } else if let Step::Pop(count) = step {
                 let waiting = backlog.len();
-                let popped: Vec<_> = (0..*count).map_while(|_| backlog.pop()).collect();
+                let popped: Vec<_> = (0..*count).map_while(|_| pop(&mut backlog)).collect();
                 for event in &popped {
                     fold.tell(event);
                 }
@@ -285,7 +291,7 @@ proptest! {
             }
             check_bound(&backlog, &fold, &world);
         }
-        while let Some(event) = backlog.pop() {
+        while let Some(event) = pop(&mut backlog) {
             fold.tell(&event);
         }
         fold.assert_is(&world.cache);
@@ -300,27 +306,27 @@ proptest! {
         let (mut world, mut expected, mut delivered) = (World::default(), vec![], vec![]);
         let mut synced = false;
         for step in &steps {
-            if let Some(notification) = world.step(step) {
+            if let Some(applied) = world.step(step) {
                 let skipped = backlog.skipped_total();
-                backlog.push(&notification);
+                push(&mut backlog, &applied);
                 if backlog.skipped_total() > skipped {
                     continue;
                 }
-                match &notification {
-                    Notification::Event(event) => expected.push(text(event)),
-                    Notification::Unchanged(objects) => expected.extend(
-                        objects.iter().map(|object| text(&ListKind::Unchanged.event(object.clone()))),
-                    ),
-                    Notification::Resync(objects) => expected.extend(
-                        objects.iter().map(|object| text(&Event::Resynced(object.clone()))),
-                    ),
-                    Notification::Initial(_) => unreachable!("no step gives one"),
-                    Notification::Synced => {
-                        expected.extend((!std::mem::replace(&mut synced, true)).then(|| "synced".to_owned()));
+                let event = match applied {
+                    Applied::Added(object) => Event::Added { object, initial: false },
+                    Applied::Updated { old, new } => Event::Updated { old, new },
+                    Applied::Deleted(deleted) => Event::Deleted(deleted),
+                    Applied::List(listed, objects) => {
+                        let events = objects.iter().map(|object| event_of(listed, object.clone()));
+                        expected.extend(events.map(|event| text(&event)));
+                        continue;
                     }
-                }
+                    Applied::Synced if std::mem::replace(&mut synced, true) => continue,
+                    Applied::Synced => Event::Synced,
+                };
+                expected.push(text(&event));
             } else if let Step::Pop(count) = step {
-                delivered.extend((0..*count).map_while(|_| backlog.pop()).map(|event| text(&event)));
+                delivered.extend((0..*count).map_while(|_| pop(&mut backlog)).map(|event| text(&event)));
             }
         }
         delivered.extend(drain(&mut backlog));

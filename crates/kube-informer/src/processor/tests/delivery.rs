@@ -33,7 +33,7 @@ async fn i9_the_cache_has_it_before_a_handler_is_told() {
     let missed = late.clone();
     let registration = fake.handler().for_each(move |event| {
         let Some(object) = event.object() else { return };
-        let cached = core.store.lock().get(object.key()).map(version);
+        let cached = core.store.get(object.key().into()).as_ref().map(version);
         let fits = match &event {
             Event::Deleted(_) => cached.is_none(),
             _ => cached >= Some(version(object)),
@@ -205,18 +205,17 @@ impl EventHandler<Pod> for Calls {
 async fn c26_handlers_are_typed_and_a_resync_is_an_update_unless_they_say_otherwise() {
     let fake = Fake::started();
     let (plain, boxed) = (Seen::default(), Seen::default());
-    let typed = || HandlerBuilder::<Pod>::new(fake.processor.clone(), None, None);
+    let period = Some(Duration::from_secs(60));
+    let typed = || HandlerBuilder::<Pod>::new(fake.processor.clone(), None, period);
     typed().register(Calls(plain.clone()));
     let handler: Box<dyn EventHandler<Pod>> = Box::new(Calls(boxed.clone()));
     typed().register(handler);
     fake.sync(&["a"]);
     fake.put("a");
-    let last = object("a", 1);
-    let resynced = Notification::Event(Event::Resynced(last.clone()));
-    let found = Deleted { object: last, final_state: FinalState::Unknown };
-    fake.processor.distribute(|| vec![resynced, Notification::Event(Event::Deleted(found))]);
+    fake.resync_after(60).await;
+    fake.list(vec![]);
     settle().await;
-    let expected = ["add a true", "synced", "update 1 2", "update 1 1", "delete Unknown"];
+    let expected = ["add a true", "synced", "update 1 2", "update 2 2", "delete Unknown"];
     assert_eq!(plain.take(), expected);
     assert_eq!(boxed.take(), expected);
 }
@@ -232,15 +231,17 @@ async fn c25_closures_that_are_left_out_do_nothing() {
     let (added, first, repeated) = (note("add"), note("initial"), note("resync"));
     let (changed, synced, gone) = (note("update"), note("synced"), note("delete"));
     fake.handler().on_add(move |_, initial| if initial { first() } else { added() }).register();
-    fake.handler().on_update(move |_, _| changed()).on_delete(move |_| gone()).register();
-    fake.handler().on_synced(synced).on_resync(move |_| repeated()).register();
+    let handler = || fake.handler().resync(Duration::from_secs(60));
+    handler().on_update(move |_, _| changed()).on_delete(move |_| gone()).register();
+    handler().on_synced(synced).on_resync(move |_| repeated()).register();
     fake.sync(&["a"]);
     settle().await;
     assert_eq!(seen.take(), ["initial", "synced"]);
     fake.put("b");
+    fake.delete("a");
     settle().await;
-    assert_eq!(seen.take(), ["add"]);
-    fake.processor.distribute(|| vec![Notification::Event(Event::Resynced(object("b", 2)))]);
+    assert_eq!(seen.take(), ["add", "delete"]);
+    fake.resync_after(60).await;
     settle().await;
     assert_eq!(seen.take(), ["update", "resync"]);
     fake.delete("b");
@@ -268,4 +269,18 @@ async fn a_handler_with_much_to_do_lets_other_tasks_run() {
     }
     other.abort();
     assert!(last.load(Ordering::Relaxed) >= 7, "1001 events are at least 7 turns");
+}
+
+#[tokio::test(start_paused = true)]
+async fn i50_an_older_state_is_neither_written_nor_told() {
+    let fake = Fake::synced(&[]);
+    let (_registration, seen) = fake.noting();
+    for version in [5, 3, 5, 6] {
+        fake.processor.write(0, vec![Delta::Updated(object("a", version))]);
+    }
+    let older = Deleted { object: object("a", 4), final_state: FinalState::Known };
+    fake.processor.write(0, vec![Delta::Deleted(older)]);
+    settle().await;
+    assert_eq!(seen.take(), ["synced", "+a@5", "a@5>6"]);
+    assert_eq!(fake.cache().len(), 1);
 }

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc;
 
+use super::logs::Logs;
 use super::*;
 
 /// How many events there may be for `keys` objects, whatever happened to them.
@@ -110,4 +111,63 @@ async fn h3_h4_distributing_never_waits_for_a_handler() {
     stuck.remove().await;
     fake.tracker.close();
     fake.tracker.wait().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_state_is_delivered_to_a_handler_that_asks_for_it_and_the_informer_waits() {
+    let fake = Fake::synced(&[]);
+    let (seen, stop) = (Seen::default(), Arc::new(Notify::new()));
+    let registration = fake.handler().every_state().for_each(seen.note());
+    let (lazy, _) = fake.noting();
+    settle().await;
+    seen.take();
+    // No task runs in between.
+    let states = 3 * BACKLOG_EVENTS_MAX;
+    for _ in 0..states {
+        fake.put("a");
+    }
+    assert_eq!((registration.backlog(), registration.merged()), (states, 0));
+    assert!(lazy.merged() > 0 && lazy.backlog() <= BACKLOG_EVENTS_MAX + 1);
+    let waits = tokio::spawn({
+        let (processor, stop) = (fake.processor.clone(), stop.clone());
+        async move {
+            processor.ready().await;
+            stop.notify_one();
+        }
+    });
+    tokio::task::yield_now().await;
+    ends(stop.notified()).await;
+    assert!(registration.backlog() < BACKLOG_EVENTS_MAX);
+    ends(waits).await.unwrap();
+    settle().await;
+    assert_eq!(seen.take().len(), states);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_informer_does_not_wait_for_a_handler_that_is_removed_or_reads_no_stream_any_more() {
+    let fake = Fake::synced(&[]);
+    let stream = fake.handler().every_state().stream();
+    for _ in 0..2 * BACKLOG_EVENTS_MAX {
+        fake.put("a");
+    }
+    let mut ready = Box::pin(fake.processor.ready());
+    assert!(futures::poll!(&mut ready).is_pending());
+    drop(stream);
+    ends(ready).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn h19_a_slow_callback_is_logged_once_and_counted() {
+    let (logs, _guard) = Logs::capture();
+    let fake = Fake::synced(&["a", "b"]);
+    // Nothing is as fast as that.
+    let slow = fake.handler().name("lazy").slow_after(Duration::ZERO).for_each(drop);
+    let (quick, _) = fake.noting();
+    settle().await;
+    assert_eq!((slow.slow(), quick.slow()), (3, 0));
+    let logs = logs.lines();
+    assert_eq!(logs.len(), 1, "{logs:?}");
+    for part in ["WARN", "handler=\"lazy\"", "key=\"ns/a\"", "register it as `blocking`"] {
+        assert!(logs[0].contains(part), "{logs:?}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::logs::Logs;
 use super::*;
+use crate::indexer::Alive;
 
 #[tokio::test(start_paused = true)]
 async fn i20_a_handler_that_is_there_first_sees_the_whole_list_as_initial() {
@@ -62,13 +63,16 @@ async fn i24_a_handler_that_comes_after_the_stop_is_never_called_nor_synced() {
     fake.processor.stop();
     let (registration, seen) = fake.noting();
     let logs = logs.lines();
-    assert!(logs.len() == 1 && logs[0].contains("WARN") && logs[0].contains(registration.name()));
+    assert!(logs.len() == 1 && logs[0].contains("ERROR") && logs[0].contains(registration.name()));
     let mut stream = fake.handler().stream();
     assert!(ends(stream.next()).await.is_none());
     settle().await;
     assert_eq!((seen.take(), registration.has_synced()), (vec![], false));
     let error = registration.wait_for_sync().await.unwrap_err().to_string();
     assert!(error.contains("stopped"), "{error}");
+    let error = registration.clone().accepted().unwrap_err();
+    assert!(error.is_stopped(), "{error}");
+    assert!(error.to_string().contains("was not added to informer fakes, which has stopped"));
     assert_eq!(Arc::strong_count(&seen.0), 1, "the handler is gone");
     ends(registration.remove()).await;
 }
@@ -120,7 +124,7 @@ async fn i29_handlers_may_be_added_and_removed_from_inside_callbacks() {
 #[tokio::test(start_paused = true)]
 async fn an_informer_is_kept_alive_by_handlers_and_streams_and_not_by_registrations() {
     let fake = Fake::new();
-    let alive: Arc<()> = Arc::new(());
+    let alive = Arc::new(Alive(CancellationToken::new()));
     let builder =
         || HandlerBuilder::<Untyped>::new(fake.processor.clone(), Some(alive.clone()), None);
     let unstarted = builder().for_each(drop);
