@@ -1,5 +1,6 @@
 //! How objects end when it is not a DELETE that ends them.
 
+#[path = "shared/wire.rs"]
 mod wire;
 
 use embedded_apiserver::ApiServer;

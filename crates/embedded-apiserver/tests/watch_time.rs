@@ -1,5 +1,6 @@
 //! What time does to a watch: bookmarks, and its end.
 
+#[path = "shared/wire.rs"]
 mod wire;
 
 use std::time::Duration;

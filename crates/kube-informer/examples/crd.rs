@@ -1,6 +1,7 @@
 //! A custom resource, typed: nothing to generate, the derive is enough.
 
 #[allow(dead_code, reason = "no example uses all of it")]
+#[path = "shared/cluster.rs"]
 mod cluster;
 
 use kube::{CustomResource, CustomResourceExt};

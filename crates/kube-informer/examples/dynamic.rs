@@ -1,6 +1,7 @@
 //! A kind that is known at run time only, and the mere metadata of another.
 
 #[allow(dead_code, reason = "no example uses all of it")]
+#[path = "shared/cluster.rs"]
 mod cluster;
 
 use k8s_openapi::api::core::v1::Secret;

@@ -3,6 +3,7 @@
 //! On a real cluster, take its API server away while this runs, or its permissions.
 
 #[allow(dead_code, reason = "no example uses all of it")]
+#[path = "shared/cluster.rs"]
 mod cluster;
 
 use embedded_apiserver::{ApiServer, Denial, Verb};

@@ -1,6 +1,7 @@
 //! Ask the cache by anything: a label, a field, a function.
 
 #[allow(dead_code, reason = "no example uses all of it")]
+#[path = "shared/cluster.rs"]
 mod cluster;
 
 use k8s_openapi::api::core::v1::Pod;

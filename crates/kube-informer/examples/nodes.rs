@@ -1,6 +1,7 @@
 //! A filtered handler that awaits: an alert for every node that is not ready.
 
 #[allow(dead_code, reason = "no example uses all of it")]
+#[path = "shared/cluster.rs"]
 mod cluster;
 
 use k8s_openapi::api::core::v1::Node;

@@ -1,6 +1,7 @@
 //! The parts alone: a source of one's own, a reflector, a queue, a store. And what tests need.
 
 #[allow(dead_code, reason = "no example uses all of it")]
+#[path = "shared/cluster.rs"]
 mod cluster;
 
 use futures::future::BoxFuture;

@@ -1,6 +1,7 @@
 //! The classic: print what happens to pods, then list them from the cache.
 
 #[allow(dead_code, reason = "no example uses all of it")]
+#[path = "shared/cluster.rs"]
 mod cluster;
 
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! One namespace, and only what has a label: the server chooses, nothing else is sent or cached.
 
 #[allow(dead_code, reason = "no example uses all of it")]
+#[path = "shared/cluster.rs"]
 mod cluster;
 
 use k8s_openapi::api::core::v1::{Pod, Service};

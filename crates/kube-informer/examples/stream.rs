@@ -1,6 +1,7 @@
 //! The events as a stream: which pod has which address, as every network agent wants to know.
 
 #[allow(dead_code, reason = "no example uses all of it")]
+#[path = "shared/cluster.rs"]
 mod cluster;
 
 use std::collections::HashMap;

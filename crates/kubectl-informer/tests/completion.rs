@@ -2,9 +2,10 @@
 #![cfg(unix)]
 
 #[allow(dead_code, reason = "not every test needs all of it")]
+#[path = "shared/support.rs"]
 mod support;
 #[allow(dead_code, reason = "not every test needs all of it")]
-#[path = "support/tool.rs"]
+#[path = "shared/tool.rs"]
 mod tool;
 
 use std::fs;

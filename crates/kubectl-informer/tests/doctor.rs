@@ -2,12 +2,13 @@
 #![cfg(unix)]
 
 #[allow(dead_code, reason = "not every test needs all of it")]
+#[path = "shared/support.rs"]
 mod support;
 #[allow(dead_code, reason = "not every test needs all of it")]
 #[path = "watch/terminal.rs"]
 mod terminal;
 #[allow(dead_code, reason = "not every test needs all of it")]
-#[path = "support/tool.rs"]
+#[path = "shared/tool.rs"]
 mod tool;
 
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! `serve` as a process: what it prints, writes and returns.
 #![cfg(unix)]
 
+#[path = "shared/support.rs"]
 mod support;
 #[allow(dead_code, reason = "not every test needs all of it")]
 #[path = "watch/terminal.rs"]

@@ -193,11 +193,7 @@ impl<'a> Root<'a> {
 
 /// `reflector/state.rs` is `reflector::state`.
 fn module_path(file: &str) -> Vec<&str> {
-    let mut parts: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
-    if parts.len() > 1 && parts.last() == Some(&"mod") {
-        parts.pop();
-    }
-    parts
+    file.trim_end_matches(".rs").split('/').collect()
 }
 
 /// The first name of a path below the crate's root, if it goes there.
@@ -286,7 +282,6 @@ mod tests {
             ("low.rs", "fn f() { crate::high::run(); }", 1),
             ("low.rs", "use super::high;", 1),
             ("low/part.rs", "use super::super::Other;", 1),
-            ("low/mod.rs", "use super::Other;", 1),
             ("words.rs", "use crate::words::{self};\nuse crate::{words, low};", 2),
         ] {
             let file = format!("crates/a/src/{file}");

@@ -91,7 +91,7 @@ pub(crate) fn test_files(tree: &Tree) -> BTreeSet<String> {
 fn children(path: &str) -> String {
     let stem = path.trim_end_matches(".rs");
     match stem.rsplit_once('/') {
-        Some((directory, "lib" | "main" | "mod")) => format!("{directory}/"),
+        Some((directory, "lib" | "main")) => format!("{directory}/"),
         _ => format!("{stem}/"),
     }
 }

@@ -7,23 +7,6 @@ use crate::tree::Tree;
 /// Modules are named after what they are about.
 const NAMES: [&str; 6] = ["util", "utils", "helper", "helpers", "common", "misc"];
 
-/// The modules that were here before `foo.rs` beside `foo/` was agreed on, and those of integration
-/// tests and examples, which cargo would take for programs otherwise.
-const MOD_RS: [&str; 12] = [
-    "crates/embedded-apiserver/src/faults/mod.rs",
-    "crates/embedded-apiserver/src/kinds/mod.rs",
-    "crates/embedded-apiserver/src/net/mod.rs",
-    "crates/embedded-apiserver/src/pods/mod.rs",
-    "crates/embedded-apiserver/src/print/mod.rs",
-    "crates/embedded-apiserver/src/rest/mod.rs",
-    "crates/embedded-apiserver/src/selector/mod.rs",
-    "crates/embedded-apiserver/src/store/mod.rs",
-    "crates/embedded-apiserver/src/validate/mod.rs",
-    "crates/embedded-apiserver/tests/wire/mod.rs",
-    "crates/kube-informer/examples/cluster/mod.rs",
-    "crates/kubectl-informer/tests/support/mod.rs",
-];
-
 /// Texts that are not ours.
 const OTHERS: [&str; 3] = ["LICENSE", "Cargo.lock", "fuzz/Cargo.lock"];
 
@@ -63,9 +46,10 @@ fn name(file: &str) -> Option<Finding> {
         let message = format!("`{part}` says nothing: name it after what is in it");
         return Some(Finding::new(file, 0, message));
     }
-    let new = file.ends_with("/mod.rs") && !MOD_RS.contains(&file);
-    new.then(|| {
-        Finding::new(file, 0, "modules are `foo.rs` beside `foo/`, not `foo/mod.rs`: move it")
+    file.ends_with("/mod.rs").then(|| {
+        let message = "modules are `foo.rs` beside `foo/`, not `foo/mod.rs`: move it; what tests \
+                       or examples share is in `shared/`, and named with `#[path]`";
+        Finding::new(file, 0, message)
     })
 }
 
@@ -138,7 +122,7 @@ mod tests {
         for (file, text) in [
             ("src/a.rs", "unsafe is a word here\nfn f() { patch_unsafe(\"unsafe\") }"),
             ("docs/a.md", "/api/v1/namespaces/home/configmaps and the /rooted path"),
-            ("crates/kube-informer/examples/cluster/mod.rs", ""),
+            ("crates/kube-informer/examples/shared/cluster.rs", ""),
             ("src/a/tests.rs", "!use super::*;"),
             ("src/common_name.rs", ""),
         ] {
@@ -155,6 +139,7 @@ mod tests {
             ("src/common/a.rs", "", "src/common/a.rs: `common` says nothing"),
             ("src/a.rs", "\nmod helpers { }", "src/a.rs:2: `helpers` says nothing"),
             ("src/new/mod.rs", "", "src/new/mod.rs: modules are"),
+            ("tests/new/mod.rs", "", "tests/new/mod.rs: modules are"),
             ("src/a.rs", "!fn f() {}", "src/a.rs:1: begins without"),
             ("src/a.rs", "\nfn f() {\n    unsafe { g() }\n}", "src/a.rs:3: there is no `unsafe`"),
             ("src/a.rs", &unfinished, "src/a.rs:2: "),

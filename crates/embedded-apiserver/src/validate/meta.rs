@@ -285,5 +285,4 @@ fn strings<'a>(metadata: &'a Object, field: &str) -> impl Iterator<Item = (&'a s
 }
 
 #[cfg(test)]
-#[path = "meta_tests.rs"]
 mod tests;

@@ -22,7 +22,7 @@ mod reads;
 mod run;
 mod threads;
 mod watches;
-#[path = "../wire/mod.rs"]
+#[path = "../shared/wire.rs"]
 mod wire;
 mod writes;
 

@@ -5,7 +5,7 @@
 
 mod grammar;
 mod objects;
-#[path = "../wire/mod.rs"]
+#[path = "../shared/wire.rs"]
 mod wire;
 
 use bytes::Bytes;

@@ -5,7 +5,7 @@ mod faults;
 mod plugin;
 mod process;
 mod restarts;
-#[path = "../support/mod.rs"]
+#[path = "../shared/support.rs"]
 mod support;
 
 use std::io::{BufRead as _, BufReader, Write as _};

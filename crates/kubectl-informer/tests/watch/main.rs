@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 mod process;
-#[path = "../support/mod.rs"]
+#[path = "../shared/support.rs"]
 #[allow(dead_code, reason = "not every test needs all of it")]
 mod support;
 mod terminal;
