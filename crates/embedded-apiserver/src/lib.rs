@@ -84,34 +84,30 @@
 //! | protobuf, CBOR, YAML, websockets | 406 and 415 |
 //! | schemas | `/openapi` says just enough for kubectl to create objects; no `kubectl explain` |
 
-// How requests come in.
-#[cfg(feature = "client")]
-mod client;
-mod net;
+// The vocabulary.
+mod clock;
+mod connection;
+pub mod limits;
+mod quote;
+mod status;
 
-mod service;
+// What is served.
+mod kinds;
+mod validate;
 
-// Writes without a request, and faults over HTTP.
-mod control;
-mod direct;
+mod discovery;
+mod health;
+mod openapi;
 
-// The verbs, and what they do to objects.
-mod defaults;
-mod lifecycle;
-mod rest;
+// Which objects, where they are kept, and what is done to them.
+mod request;
 
-// What happens by itself, and what goes wrong on purpose.
-mod pods;
+mod object;
 
-mod faults;
+mod store;
 
-// The server, and what it remembers and allows.
-mod server;
-
-mod record;
-
-mod access;
-mod filter;
+mod matcher;
+pub mod selector;
 
 // What clients are shown.
 mod body;
@@ -120,30 +116,36 @@ mod negotiate;
 mod print;
 mod view;
 
-// Which objects, where they are kept, and what is done to them.
-mod matcher;
-pub mod selector;
+// The server, and what it remembers and allows.
+mod access;
+mod filter;
 
-mod store;
+mod record;
 
-mod object;
+mod server;
 
-mod request;
+// What goes wrong on purpose, and what happens by itself.
+mod faults;
 
-// What is served.
-mod discovery;
-mod health;
-mod openapi;
+mod pods;
 
-mod kinds;
-mod validate;
+// The verbs, and what they do to objects.
+mod defaults;
+mod lifecycle;
+mod rest;
 
-// The vocabulary.
-mod clock;
-mod connection;
-pub mod limits;
-mod quote;
-mod status;
+// Writes without a request, and faults over HTTP.
+mod direct;
+
+mod control;
+
+// How requests come in.
+mod service;
+
+#[cfg(feature = "client")]
+mod client;
+
+mod net;
 
 pub use access::{Access, Denial, DenialId};
 pub use body::Body;

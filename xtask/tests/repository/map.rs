@@ -1,9 +1,9 @@
 //! The code maps of ARCHITECTURE.md: which modules a crate has, and in which order they build on each
 //! other.
 //!
-//! A map is a table whose first column names modules, below a line that says where they are and which
-//! way they look: "`crates/kube-informer/src`: a module uses only those **above** it …". After it there may
-//! be exceptions: "- `server` → `pods`: …".
+//! A map is a table whose first column names modules, below a line that says where they are:
+//! "`crates/kube-informer/src`: a module uses only those **above** it." After it there may be exceptions:
+//! "- `server` → `pods`: …".
 
 use crate::finding::Finding;
 use crate::markdown::{cells, inline_code};
@@ -17,9 +17,7 @@ pub(crate) struct Map {
     pub(crate) sources: String,
     /// Where in the document.
     pub(crate) line: usize,
-    /// A module uses those above it; else those below.
-    pub(crate) above: bool,
-    /// Modules of one row may use each other.
+    /// A module uses those of the rows above it, and of its own.
     pub(crate) rows: Vec<Vec<String>>,
     pub(crate) exceptions: Vec<Exception>,
 }
@@ -39,7 +37,7 @@ impl Map {
     /// Whether one module may use another, exceptions aside. What is not in the map is another finding.
     pub(crate) fn allows(&self, from: &str, to: &str) -> bool {
         let (Some(from), Some(to)) = (self.row(from), self.row(to)) else { return true };
-        from == to || self.above == (to < from)
+        to <= from
     }
 
     pub(crate) fn excepts(&self, from: &str, to: &str) -> bool {
@@ -59,9 +57,8 @@ pub(crate) fn maps(tree: &Tree) -> (Vec<Map>, Vec<Finding>) {
             open = false;
         }
         if let Some(map) = introduced(line, number) {
-            if !line.contains("**above**") && !line.contains("**below**") {
-                let message =
-                    "say which way modules look: \"only those **above** it\" or **below**";
+            if !line.contains("**above**") {
+                let message = "all maps read one way: \"a module uses only those **above** it\"";
                 findings.push(Finding::new(DOCUMENT, number, message));
             }
             maps.push(map);
@@ -76,8 +73,7 @@ pub(crate) fn maps(tree: &Tree) -> (Vec<Map>, Vec<Finding>) {
 
 fn introduced(line: &str, number: usize) -> Option<Map> {
     let (sources, _) = line.strip_prefix('`')?.split_once("`: a module uses only")?;
-    let above = line.contains("**above**");
-    Some(Map { sources: sources.to_owned(), line: number, above, ..Map::default() })
+    Some(Map { sources: sources.to_owned(), line: number, ..Map::default() })
 }
 
 fn read(map: &mut Map, line: &str, number: usize) {
@@ -102,8 +98,8 @@ fn exception(item: &str) -> Option<(&str, &str)> {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "# Code\n\n### Map\n\n`crates/a/src`: a module uses only those **below** it.\n\n\
-        | module | what |\n| --- | --- |\n| `top` | `not` this |\n| `one`, `two` | x |\n\n\
+    const TEXT: &str = "# Code\n\n### Map\n\n`crates/a/src`: a module uses only those **above** it.\n\n\
+        | module | what |\n| --- | --- |\n| `one`, `two` | `not` this |\n| `top` | x |\n\n\
         - `two` → `top`: because\n\n## Other\n\n| `far` | y |\n";
 
     #[test]
@@ -111,16 +107,18 @@ mod tests {
         let (maps, findings) = maps(&Tree::of([(DOCUMENT, TEXT)]));
         assert_eq!(findings, []);
         let [map] = &*maps else { panic!("one map: {maps:?}") };
-        assert_eq!((&*map.sources, map.line, map.above), ("crates/a/src", 5, false));
-        assert_eq!(map.rows, [vec!["top"], vec!["one", "two"]]);
+        assert_eq!((&*map.sources, map.line), ("crates/a/src", 5));
+        assert_eq!(map.rows, [vec!["one", "two"], vec!["top"]]);
         assert!(map.allows("top", "one") && map.allows("one", "two") && !map.allows("one", "top"));
         assert!(map.excepts("two", "top") && !map.excepts("one", "top"));
     }
 
     #[test]
-    fn a_map_without_a_direction_is_a_finding() {
-        let text = TEXT.replace("**below**", "below");
-        assert_eq!(maps(&Tree::of([(DOCUMENT, &*text)])).1[0].line, 5);
+    fn a_map_that_reads_another_way_is_a_finding() {
+        for other in ["above", "**below**"] {
+            let text = TEXT.replace("**above**", other);
+            assert_eq!(maps(&Tree::of([(DOCUMENT, &*text)])).1[0].line, 5, "{other}");
+        }
         assert_eq!(maps(&Tree::default()).1.len(), 1);
     }
 }
