@@ -18,7 +18,7 @@ pub(crate) type Text = Cow<'static, str>;
 
 /// One resource in one version, such as `apps/v1 deployments`.
 #[derive(Debug, Clone)]
-#[allow(clippy::struct_excessive_bools)] // independent facts, not a state
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, not a state")]
 pub(crate) struct Resource {
     pub(crate) group: Text,
     pub(crate) version: Text,

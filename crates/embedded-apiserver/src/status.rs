@@ -62,7 +62,7 @@ pub struct Cause {
     pub field: String,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_zero(n: &u32) -> bool {
     *n == 0
 }

@@ -109,12 +109,9 @@
 mod error;
 mod json;
 mod key;
-#[allow(dead_code, unused_imports)]
 mod object;
-#[allow(dead_code)]
 mod selector;
 mod status;
-#[allow(dead_code)]
 mod transform;
 mod version;
 

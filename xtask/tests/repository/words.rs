@@ -1,4 +1,5 @@
-//! Names that say nothing, words that are not to land, paths of somebody's machine.
+//! Names that say nothing, words that are not to land, lints that are off for no reason, paths of somebody's
+//! machine.
 
 use crate::finding::Finding;
 use crate::source::{Source, tokens};
@@ -54,21 +55,30 @@ fn name(file: &str) -> Option<Finding> {
 }
 
 fn words_of_code(file: &str, text: &str) -> Vec<Finding> {
-    let source = Source::of(text);
-    let unsafe_code = tokens(&source.code).into_iter().filter(|(_, token)| *token == "unsafe").map(
-        |(line, _)| {
-            Finding::new(file, line, "there is no `unsafe` here: find a crate that has a safe way")
-        },
-    );
-    let modules = tokens(&source.code);
-    let modules = modules
-        .windows(2)
-        .filter(|pair| pair[0].1 == "mod" && NAMES.contains(&pair[1].1))
-        .map(|pair| {
-            let message = format!("`{}` says nothing: name it after what is in it", pair[1].1);
-            Finding::new(file, pair[1].0, message)
-        });
-    unsafe_code.chain(modules).collect()
+    let code = Source::of(text).code;
+    let tokens = tokens(&code);
+    let mut findings = Vec::new();
+    for (at, &(line, token)) in tokens.iter().enumerate() {
+        let before = at.checked_sub(1).map_or("", |before| tokens[before].1);
+        let message = match token {
+            "unsafe" => "there is no `unsafe` here: find a crate that has a safe way".to_owned(),
+            "allow" | "expect" if before == "[" && !has_reason(&tokens[at..]) => {
+                format!("`{token}` without `reason = \"…\"`: say why, or do what the lint asks for")
+            }
+            name if before == "mod" && NAMES.contains(&name) => {
+                format!("`{name}` says nothing: name it after what is in it")
+            }
+            _ => continue,
+        };
+        findings.push(Finding::new(file, line, message));
+    }
+    findings
+}
+
+/// Whether an attribute, up to its closing bracket, says why it is there.
+fn has_reason(attribute: &[(usize, &str)]) -> bool {
+    let mut inside = attribute.iter().take_while(|(_, token)| *token != "]");
+    inside.any(|(_, token)| *token == "reason")
 }
 
 fn words_of_text(file: &str, text: &str) -> Vec<Finding> {
@@ -124,6 +134,7 @@ mod tests {
             ("docs/a.md", "/api/v1/namespaces/home/configmaps and the /rooted path"),
             ("crates/kube-informer/examples/shared/cluster.rs", ""),
             ("src/a/tests.rs", "!use super::*;"),
+            ("src/a.rs", "\n#[allow(dead_code, reason = \"kept\")]\nfn f() { g.expect(\"x\") }"),
             ("src/common_name.rs", ""),
         ] {
             assert_eq!(findings(file, text), [""; 0], "{file}");
@@ -142,6 +153,8 @@ mod tests {
             ("tests/new/mod.rs", "", "tests/new/mod.rs: modules are"),
             ("src/a.rs", "!fn f() {}", "src/a.rs:1: begins without"),
             ("src/a.rs", "\nfn f() {\n    unsafe { g() }\n}", "src/a.rs:3: there is no `unsafe`"),
+            ("src/a.rs", "\n#![allow(dead_code)]", "src/a.rs:2: `allow` without"),
+            ("src/a.rs", "\n#[expect(dead_code)] // reason", "src/a.rs:2: `expect` without"),
             ("src/a.rs", &unfinished, "src/a.rs:2: "),
             (".ci/run", &unfinished, ".ci/run:2: "),
             ("docs/a.md", &machine, "docs/a.md:1: "),

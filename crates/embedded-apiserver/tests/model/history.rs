@@ -9,7 +9,7 @@ pub(crate) type Key = (String, String);
 
 /// A resource as the model knows it.
 #[derive(Debug)]
-#[allow(clippy::struct_excessive_bools)] // independent facts, not a state
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, not a state")]
 pub(crate) struct Kind {
     pub(crate) api: &'static str,
     pub(crate) plural: &'static str,

@@ -1,7 +1,7 @@
 //! Requests as they are on the wire, sent to the server in process: for tests that must see every
 //! byte of an answer, not what some client makes of it.
 
-#![allow(dead_code)] // each test uses its part
+#![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::io;
 
