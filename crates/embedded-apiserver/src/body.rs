@@ -1,4 +1,4 @@
-//! The body of a response: bytes at once, or bytes over time.
+//! The body of a response: bytes at once, bytes over time, or the events of a watch.
 
 use std::fmt;
 use std::io;
@@ -6,10 +6,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, TryStreamExt};
 use http_body::{Frame, SizeHint};
 
+use crate::view::WatchEvent;
+
 pub(crate) type Chunks = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+pub(crate) type Events = Pin<Box<dyn Stream<Item = io::Result<WatchEvent>> + Send>>;
 
 /// The body of a response. An error in it is what a client sees of a connection that broke.
 pub struct Body(Inner);
@@ -17,6 +20,7 @@ pub struct Body(Inner);
 enum Inner {
     Whole(Option<Bytes>),
     Chunks(Chunks),
+    Events(Events),
 }
 
 impl Body {
@@ -28,10 +32,26 @@ impl Body {
         Self(Inner::Chunks(Box::pin(chunks)))
     }
 
+    /// The body of a watch. Events stay what they are until they are sent, for faults to look at.
+    pub(crate) fn events(
+        events: impl Stream<Item = io::Result<WatchEvent>> + Send + 'static,
+    ) -> Self {
+        Self(Inner::Events(Box::pin(events)))
+    }
+
+    /// The events of a watch; another body is given back.
+    pub(crate) fn into_events(self) -> Result<Events, Self> {
+        match self.0 {
+            Inner::Events(events) => Ok(events),
+            other => Err(Self(other)),
+        }
+    }
+
     pub(crate) fn into_chunks(self) -> Chunks {
         match self.0 {
             Inner::Whole(bytes) => Box::pin(futures_util::stream::iter(bytes.map(Ok))),
             Inner::Chunks(chunks) => chunks,
+            Inner::Events(events) => Box::pin(events.map_ok(|event| event.line)),
         }
     }
 }
@@ -42,6 +62,7 @@ impl fmt::Debug for Body {
         f.write_str(match self.0 {
             Inner::Whole(_) => "Body(whole)",
             Inner::Chunks(_) => "Body(chunks)",
+            Inner::Events(_) => "Body(events)",
         })
     }
 }
@@ -59,6 +80,10 @@ impl http_body::Body for Body {
             Inner::Chunks(chunks) => {
                 chunks.as_mut().poll_next(cx).map(|chunk| chunk.map(|c| c.map(Frame::data)))
             }
+            Inner::Events(events) => {
+                let event = events.as_mut().poll_next(cx);
+                event.map(|event| event.map(|e| e.map(|e| Frame::data(e.line))))
+            }
         }
     }
 
@@ -71,7 +96,7 @@ impl http_body::Body for Body {
             Inner::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64)
             }
-            Inner::Chunks(_) => SizeHint::default(),
+            Inner::Chunks(_) | Inner::Events(_) => SizeHint::default(),
         }
     }
 }

@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 
 use crate::access::{ADMIN, User};
 use crate::body::Body;
-use crate::faults::text::{Act, Order};
-use crate::faults::{Fault, FaultId, Faults};
-use crate::rest;
+use crate::faults::{Fault, FaultId};
+use crate::inject::Faults;
+use crate::inject::text::{Act, Order};
+use crate::response;
 use crate::server::{ApiServer, Shared};
 use crate::status::Status;
 
@@ -57,7 +58,7 @@ pub(crate) fn answer(
     match (method, path, id) {
         (&Method::GET, ROOT, _) => {
             let text = Faults::TEXT_FORMS.to_owned();
-            Ok(rest::of_type(StatusCode::OK, "text/plain; charset=utf-8", text))
+            Ok(response::of_type(StatusCode::OK, "text/plain; charset=utf-8", text))
         }
         (&Method::GET, FAULTS, _) => Ok(pretty(&all(faults))),
         (&Method::POST, FAULTS, _) => {
@@ -166,5 +167,5 @@ fn not_found(why: String) -> Status {
 
 /// JSON that people read.
 fn pretty(value: &Value) -> Response<Body> {
-    rest::json(StatusCode::OK, format!("{value:#}\n"))
+    response::json(StatusCode::OK, format!("{value:#}\n"))
 }

@@ -8,7 +8,6 @@ use http::{HeaderMap, Method, Uri};
 use http_body_util::BodyExt;
 use serde_json::Value;
 
-use crate::faults::Exposure;
 use crate::object::{Object, meta_text};
 use crate::request::{Target, route};
 use crate::rest::{self, Call};
@@ -176,8 +175,7 @@ impl ApiServer {
         let target: Option<Target> = route(method, &uri, &self.shared.registry.read())?;
         let target = target.ok_or_else(Status::no_such_resource)?;
         let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
-        let exposure = Exposure::default();
-        let call = Call { id: 0, target, headers: HeaderMap::new(), body, exposure, age };
+        let call = Call { id: 0, target, headers: HeaderMap::new(), body, age };
         // Writes wait for nothing: the future is ready when it is first asked.
         let response =
             now(rest::answer(&self.shared, &call)).expect("a write waits for nothing")?;

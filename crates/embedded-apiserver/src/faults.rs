@@ -1,20 +1,13 @@
-//! Faults on purpose: rules say which requests they strike, and a log says which they did.
+//! Faults on purpose: what can go wrong, rules that say which requests it strikes, and a log that says
+//! which it did.
 //!
 //! # Architecture invariants
 //! - A server without rules pays one atomic load a request, and one an event of a watch.
 //! - A rule is used up where its fault strikes, not where it might: of two watches, the first that
 //!   comes to the point takes a one-shot.
-//! - Whatever waits, waits on tokio's time or for the connections to end, and for nothing else.
 
-mod body;
-mod events;
-mod exposure;
 mod fault;
-mod objects;
-mod presets;
 mod rule;
-pub(crate) mod text;
-mod words;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -22,42 +15,14 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-pub(crate) use events::{Interruption, WatchFaults};
-pub(crate) use exposure::Exposure;
-use exposure::Waiting;
 pub use fault::Fault;
-use rule::Rule;
-pub use rule::{FaultId, FaultRule};
-pub use text::FaultTextError;
+pub use rule::FaultId;
+pub(crate) use rule::{After, Point, Rule, Waiting};
 
 use crate::access::User;
 use crate::limits::RECORD_MAX;
-use crate::request::{Target, Verb};
-use crate::server::ApiServer;
+use crate::request::Target;
 use crate::store::Snapshot;
-
-/// The faults of a server: see [`ApiServer::faults`].
-///
-/// ```
-/// # use embedded_apiserver::{ApiServer, Fault, Verb};
-/// # #[tokio::main(flavor = "current_thread")] async fn main() {
-/// let server = ApiServer::start();
-/// // The third watch of pods falls silent after ten events.
-/// server.faults().on(Verb::Watch).resource("pods").nth(3).after_events(10).inject(Fault::HalfOpen);
-/// // A tenth of all requests is turned away, until told otherwise.
-/// let busy = Fault::status_retry_after(429, "1");
-/// let id = server.faults().any().always().probability(0.1).inject(busy);
-/// // … a client runs …
-/// server.faults().remove(id);
-/// for fired in server.faults().fired() {
-///     println!("{} struck request {} at {}", fired.name, fired.request, fired.revision);
-/// }
-/// # }
-/// ```
-#[derive(Debug, Clone, Copy)]
-pub struct Faults<'a> {
-    server: &'a ApiServer,
-}
 
 /// A fault that struck.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,50 +42,6 @@ pub struct FiredFault {
     pub after_events: u64,
 }
 
-impl ApiServer {
-    /// Faults to inject, and those that struck.
-    pub fn faults(&self) -> Faults<'_> {
-        Faults { server: self }
-    }
-}
-
-impl<'a> Faults<'a> {
-    /// A rule for requests of one verb.
-    pub fn on(self, verb: Verb) -> FaultRule<'a> {
-        FaultRule::new(self.server, Some(verb))
-    }
-
-    /// A rule for all requests, also those that are about no resource: discovery, health.
-    pub fn any(self) -> FaultRule<'a> {
-        FaultRule::new(self.server, None)
-    }
-
-    /// Takes a rule back. Whether it was still there: a one-shot that struck is not. What it has
-    /// done is not undone: who was made to wait waits on.
-    pub fn remove(self, id: FaultId) -> bool {
-        self.state().remove(id)
-    }
-
-    /// Takes all rules back.
-    pub fn clear(self) {
-        self.state().clear();
-    }
-
-    /// How many rules there are that can still strike.
-    pub fn pending(self) -> usize {
-        self.state().count.load(Ordering::Acquire)
-    }
-
-    /// The last faults that struck, oldest first.
-    pub fn fired(self) -> Vec<FiredFault> {
-        self.state().fired.lock().iter().cloned().collect()
-    }
-
-    fn state(self) -> &'a FaultState {
-        &self.server.shared.faults
-    }
-}
-
 /// The rules that hold, and the log.
 #[derive(Debug, Default)]
 pub(crate) struct FaultState {
@@ -128,15 +49,15 @@ pub(crate) struct FaultState {
     count: AtomicUsize,
     /// The newest rule's id: running watches look no further until it changes.
     newest: AtomicU64,
-    rules: Mutex<Vec<Rule>>,
-    fired: Mutex<VecDeque<FiredFault>>,
+    pub(crate) rules: Mutex<Vec<Rule>>,
+    pub(crate) fired: Mutex<VecDeque<FiredFault>>,
     /// States to go back to, by the names that they were given in text.
-    snapshots: Mutex<BTreeMap<String, Snapshot>>,
+    pub(crate) snapshots: Mutex<BTreeMap<String, Snapshot>>,
 }
 
 /// Whether a fault that could strike does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Chance {
+pub(crate) enum Chance {
     Strikes,
     /// Not this time.
     Misses,
@@ -145,7 +66,7 @@ enum Chance {
 }
 
 impl FaultState {
-    fn add(&self, make: impl FnOnce(FaultId) -> Rule) -> FaultId {
+    pub(crate) fn add(&self, make: impl FnOnce(FaultId) -> Rule) -> FaultId {
         let mut rules = self.rules.lock();
         let id = FaultId(self.newest.load(Ordering::Relaxed) + 1);
         rules.push(make(id));
@@ -154,7 +75,7 @@ impl FaultState {
         id
     }
 
-    fn remove(&self, id: FaultId) -> bool {
+    pub(crate) fn remove(&self, id: FaultId) -> bool {
         let mut rules = self.rules.lock();
         let before = rules.len();
         rules.retain(|rule| rule.id != id);
@@ -162,25 +83,35 @@ impl FaultState {
         rules.len() < before
     }
 
-    fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let mut rules = self.rules.lock();
         rules.clear();
         self.count.store(0, Ordering::Release);
     }
 
-    fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Acquire) == 0
+    /// How many rules there are that can still strike.
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// The newest rule's id.
+    pub(crate) fn newest(&self) -> u64 {
+        self.newest.load(Ordering::Acquire)
     }
 
     /// What the rules hold in store for a new request, and which is the newest of them.
-    fn meet_request(&self, user: Option<&User>, target: Option<&Target>) -> (Vec<Waiting>, u64) {
+    pub(crate) fn meet_request(
+        &self,
+        user: Option<&User>,
+        target: Option<&Target>,
+    ) -> (Vec<Waiting>, u64) {
         let mut rules = self.rules.lock();
         let waiting = rules.iter_mut().filter_map(|rule| rule.meet_request(user, target));
         (waiting.collect(), self.newest.load(Ordering::Relaxed))
     }
 
     /// The same of the rules that came since a watch looked at them last.
-    fn meet_running_watch(
+    pub(crate) fn meet_running_watch(
         &self,
         user: Option<&User>,
         target: Option<&Target>,
@@ -193,7 +124,7 @@ impl FaultState {
     }
 
     /// Uses a rule once, if its luck (a number in 0..1) is with it.
-    fn draw(&self, id: FaultId, luck: impl FnOnce() -> f64) -> Chance {
+    pub(crate) fn draw(&self, id: FaultId, luck: impl FnOnce() -> f64) -> Chance {
         let mut rules = self.rules.lock();
         let Some(at) = rules.iter().position(|rule| rule.id == id) else { return Chance::Over };
         let rule = &mut rules[at];
@@ -213,7 +144,7 @@ impl FaultState {
         Chance::Strikes
     }
 
-    fn log(&self, fired: FiredFault) {
+    pub(crate) fn log(&self, fired: FiredFault) {
         let FiredFault { name, request, revision, after_events, .. } = fired;
         tracing::debug!(fault = name, request, revision, after_events, "a fault strikes");
         let mut log = self.fired.lock();

@@ -114,18 +114,23 @@ mod body;
 mod gzip;
 mod negotiate;
 mod print;
+mod response;
 mod view;
 
 // The server, and what it remembers and allows.
 mod access;
 mod filter;
 
+mod faults;
+
 mod record;
 
 mod server;
 
 // What goes wrong on purpose, and what happens by itself.
-mod faults;
+mod exposure;
+
+mod inject;
 
 mod pods;
 
@@ -150,7 +155,8 @@ mod net;
 pub use access::{Access, Denial, DenialId};
 pub use body::Body;
 pub use direct::LoadError;
-pub use faults::{Fault, FaultId, FaultRule, FaultTextError, Faults, FiredFault};
+pub use faults::{Fault, FaultId, FiredFault};
+pub use inject::{FaultRule, FaultTextError, Faults};
 pub use net::{Identity, Listener, Listening};
 pub use pods::PodDelays;
 pub use print::{Column, Columns, NoColumns};

@@ -12,17 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::body::Body;
-use crate::faults::Exposure;
 use crate::negotiate;
 use crate::request::{Target, Verb};
+use crate::response::respond;
 use crate::server::Shared;
 use crate::status::Status;
 use crate::view::View;
-pub(crate) use watch::Pending;
 
 /// One request for a resource.
 pub(crate) struct Call {
@@ -30,8 +29,6 @@ pub(crate) struct Call {
     pub(crate) target: Target,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// What waits for the events of a watch.
-    pub(crate) exposure: Exposure,
     /// How old an object that it creates is to be: requests make new ones.
     pub(crate) age: Duration,
 }
@@ -45,8 +42,6 @@ impl fmt::Debug for Call {
             .finish_non_exhaustive()
     }
 }
-
-pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Does what was asked.
 pub(crate) async fn answer(shared: &Arc<Shared>, call: &Call) -> Result<Response<Body>, Status> {
@@ -66,38 +61,6 @@ pub(crate) async fn answer(shared: &Arc<Shared>, call: &Call) -> Result<Response
         Verb::Delete => delete::delete(shared, call, &view),
         Verb::DeleteCollection => delete::delete_collection(shared, call, &view),
     }
-}
-
-pub(crate) fn json(code: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
-    respond(code, Body::whole(body))
-}
-
-pub(crate) fn respond(code: StatusCode, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
-    response
-}
-
-/// An answer of another type than JSON.
-pub(crate) fn of_type(
-    code: StatusCode,
-    content_type: &'static str,
-    text: String,
-) -> Response<Body> {
-    let mut response = respond(code, Body::whole(text));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
-}
-
-/// The answer to a request that failed.
-pub(crate) fn failure(status: &Status) -> Response<Body> {
-    let mut response = json(status.code, status.to_json().to_string());
-    if let Some(seconds) = status.details.as_ref().map(|d| d.retry_after_seconds).filter(|&s| s > 0)
-    {
-        response.headers_mut().insert(http::header::RETRY_AFTER, seconds.into());
-    }
-    response
 }
 
 /// Compresses a body of `len` bytes if the client takes it and it is worth it.

@@ -13,12 +13,12 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::access::User;
 use crate::body::Body;
-use crate::faults::Exposure;
 use crate::kinds::Registry;
 use crate::limits::BODY_BYTES_MAX;
 use crate::record::RequestRecord;
 use crate::request::{Target, route};
-use crate::rest::{self, Call, failure};
+use crate::response::{failure, of_type};
+use crate::rest::{self, Call};
 use crate::server::{ApiServer, Shared};
 use crate::status::Status;
 use crate::{control, discovery, health, openapi};
@@ -105,8 +105,8 @@ impl Shared {
             let response = if let Some(instead) = instead {
                 instead
             } else {
-                let answer = self.answer(id, parts, body, user, target, exposure.of_watch());
-                answer.await.unwrap_or_else(|status| failure(&status))
+                let answer = self.answer(id, parts, body, user, target).await;
+                answer.unwrap_or_else(|status| failure(&status))
             };
             exposure.after_answer(response).await
         };
@@ -128,7 +128,6 @@ impl Shared {
         body: B,
         user: Result<User, Status>,
         target: Result<Option<Target>, Status>,
-        exposure: Exposure,
     ) -> Result<Response<Body>, Status>
     where
         B: http_body::Body<Data = Bytes>,
@@ -139,7 +138,7 @@ impl Shared {
         self.access.authorize(&user, &target)?;
         let body = read_body(body).await?;
         let age = Duration::ZERO;
-        let call = Call { id, target, headers: parts.headers, body, exposure, age };
+        let call = Call { id, target, headers: parts.headers, body, age };
         rest::answer(self, &call).await
     }
 
@@ -196,7 +195,7 @@ impl Shared {
             None if is_version(path, &registry) => failure(&Status::no_such_resource()),
             None => page_not_found(),
             Some(_) if parts.method != http::Method::GET => failure(&Status::method_not_allowed()),
-            Some((content_type, text)) => rest::of_type(StatusCode::OK, content_type, text),
+            Some((content_type, text)) => of_type(StatusCode::OK, content_type, text),
         }
     }
 }
@@ -213,7 +212,7 @@ fn is_version(path: &str, registry: &Registry) -> bool {
 /// What a real server says for a path, or a group, that it has never heard of.
 fn page_not_found() -> Response<Body> {
     let text = "404 page not found\n".to_owned();
-    rest::of_type(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", text)
+    of_type(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", text)
 }
 
 async fn read_body<B>(body: B) -> Result<Bytes, Status>

@@ -13,7 +13,7 @@ use crate::kinds::{Resource, events};
 use crate::negotiate::{MetaVersion, Representation};
 use crate::print;
 use crate::status::Status;
-use crate::store::{EVENT_CLOSING, EventType, Revision};
+use crate::store::{EVENT_CLOSING, EventType, Key, Revision};
 
 /// Bytes of a list that are sent at once: enough that a page of small objects is a few writes.
 const LIST_CHUNK_BYTES: usize = 64 * 1024;
@@ -28,6 +28,29 @@ pub(crate) struct View {
     clock: Clock,
     /// A watch's first table has the column definitions; its later ones do without.
     headers_sent: bool,
+}
+
+/// One event of a watch. It has no `Debug`: the line holds somebody's object.
+#[derive(Clone)]
+pub(crate) struct WatchEvent {
+    pub(crate) event_type: EventType,
+    /// Which object it is about; None for bookmarks and errors.
+    pub(crate) key: Option<Arc<Key>>,
+    /// 0 for errors.
+    pub(crate) version: u64,
+    /// The bookmark that ends the initial events.
+    pub(crate) initial_events_end: bool,
+    /// As it is sent.
+    pub(crate) line: Bytes,
+}
+
+impl WatchEvent {
+    /// The last of a stream that failed, which is where a real server says most of its errors.
+    pub(crate) fn error(status: &Status) -> Self {
+        let event_type = EventType::Error;
+        let line = event_line(event_type, &to_bytes(&status.to_json()));
+        Self { event_type, key: None, version: 0, initial_events_end: false, line }
+    }
 }
 
 /// What a table's rows carry beside their cells.
@@ -113,8 +136,14 @@ impl View {
         }
     }
 
-    /// One line of a watch.
-    pub(crate) fn event(&mut self, event_type: EventType, revision: &Revision) -> Bytes {
+    /// An object's event.
+    pub(crate) fn event(&mut self, event_type: EventType, revision: &Revision) -> WatchEvent {
+        let line = self.line(event_type, revision);
+        let (key, version) = (Some(Arc::clone(revision.key())), revision.version());
+        WatchEvent { event_type, key, version, initial_events_end: false, line }
+    }
+
+    fn line(&mut self, event_type: EventType, revision: &Revision) -> Bytes {
         let as_stored = self.representation == Representation::Object
             && event_type == revision.event_type()
             && !self.converts_events()
@@ -134,7 +163,7 @@ impl View {
     }
 
     /// A bookmark, the one that ends the initial events if so asked.
-    pub(crate) fn bookmark(&mut self, version: u64, initial_events_end: bool) -> Bytes {
+    pub(crate) fn bookmark(&mut self, version: u64, initial_events_end: bool) -> WatchEvent {
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if initial_events_end {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
@@ -155,7 +184,9 @@ impl View {
                 self.metadata_only(&to_bytes(&metadata))
             }
         };
-        event_line(EventType::Bookmark, &object)
+        let event_type = EventType::Bookmark;
+        let line = event_line(event_type, &object);
+        WatchEvent { event_type, key: None, version, initial_events_end, line }
     }
 
     /// A list, and how many bytes it is (of a table: none, it is made as a whole).
@@ -275,7 +306,7 @@ impl View {
     }
 }
 
-/// An event with an object that is no revision, such as the `Status` of an ERROR.
+/// The line of an event whose object is no revision, such as the `Status` of an ERROR.
 pub(crate) fn event_line(event_type: EventType, object: &[u8]) -> Bytes {
     let opening = event_type.opening();
     let mut line = Vec::with_capacity(opening.len() + object.len() + EVENT_CLOSING.len());
@@ -285,7 +316,7 @@ pub(crate) fn event_line(event_type: EventType, object: &[u8]) -> Bytes {
     line.into()
 }
 
-pub(crate) fn to_bytes(value: &Value) -> Bytes {
+fn to_bytes(value: &Value) -> Bytes {
     value.to_string().into()
 }
 

@@ -10,8 +10,8 @@ use crate::store::Snapshot;
 ///
 /// Each says what a client sees of it, and what a client must hold under it. Where it can strike
 /// at several points of an answer, the point is the rule's:
-/// [`after_events`](super::FaultRule::after_events) and
-/// [`after_bytes`](super::FaultRule::after_bytes).
+/// [`after_events`](crate::FaultRule::after_events) and
+/// [`after_bytes`](crate::FaultRule::after_bytes).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Fault {
@@ -185,7 +185,7 @@ pub enum Fault {
 
 /// When, in the course of an answer, a fault has its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// Before the answer, and nowhere else.
     Request,
     /// Instead of the answer; or, if so asked, after some events of a watch.
@@ -271,7 +271,7 @@ impl Fault {
         Self::ContentType(header(content_type))
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         match self {
             Self::Refused | Self::StalledHeaders | Self::Html(_) | Self::StaleList { .. } => {
                 Place::Request

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::write::{draft, dry_run_error, require_json, served};
-use super::{Call, compressed, json as respond_json};
+use super::{Call, compressed};
 use crate::body::Body;
 use crate::clock::seconds;
 use crate::lifecycle;
@@ -15,6 +15,7 @@ use crate::limits::WRITE_RETRIES_MAX;
 use crate::matcher::Matcher;
 use crate::object::{self, Object};
 use crate::request::{Target, parse_version};
+use crate::response;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
 use crate::store::{EventType, Expected, Key, Revision};
@@ -65,10 +66,10 @@ pub(super) fn delete(
                 "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
                 "details": details,
             });
-            Ok(respond_json(StatusCode::OK, success.to_string()))
+            Ok(response::json(StatusCode::OK, success.to_string()))
         }
         Outcome::Deleted(revision) | Outcome::Pending(revision) => {
-            Ok(respond_json(StatusCode::OK, view.object(&revision)))
+            Ok(response::json(StatusCode::OK, view.object(&revision)))
         }
     }
 }

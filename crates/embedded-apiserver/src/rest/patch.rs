@@ -7,12 +7,13 @@ use http::{Response, StatusCode};
 use json_patch::{AddOperation, PatchOperation};
 use serde_json::Value;
 
+use super::Call;
 use super::write::{check_options, modify};
-use super::{Call, json};
 use crate::body::Body;
 use crate::limits::{JSON_PATCH_COPY_BYTES_MAX, JSON_PATCH_OPERATIONS_MAX, OBJECT_DEPTH_MAX};
 use crate::negotiate;
 use crate::object::{self, Object};
+use crate::response::json;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
 use crate::validate;

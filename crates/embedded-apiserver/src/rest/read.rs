@@ -6,11 +6,12 @@ use http::{Response, StatusCode};
 use tokio::time::timeout;
 
 use super::continue_token::ContinueToken;
-use super::{Call, compressed, json};
+use super::{Call, compressed};
 use crate::body::Body;
 use crate::limits::{FRESH_WAIT, PAGE_ITEMS_MAX};
 use crate::matcher::Matcher;
 use crate::request::{Query, VersionMatch, parse_version};
+use crate::response::json;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
 use crate::store::{Key, PageRequest, Unreadable};

@@ -5,25 +5,23 @@ use std::io;
 use std::sync::Arc;
 use std::vec;
 
-use bytes::Bytes;
 use futures_util::stream;
 use http::{Response, StatusCode};
 use tokio::time::{Duration, Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::Call;
 use super::read::{fresh, invalid_options};
-use super::{Call, respond};
 use crate::body::Body;
-use crate::faults::{Interruption, WatchFaults};
 use crate::limits::WATCH_TIMEOUT;
 use crate::matcher::Matcher;
 use crate::negotiate;
-use crate::record::Delivery;
 use crate::request::{Query, VersionMatch, parse_version};
+use crate::response::respond;
 use crate::server::{Shared, WatchSlot};
 use crate::status::{FieldError, Status};
 use crate::store::{EventType, Revision, Subscription, Unreadable};
-use crate::view::{View, event_line, to_bytes};
+use crate::view::{View, WatchEvent};
 
 /// Events that are taken from the store at once: enough that its lock is taken rarely, few enough
 /// that they are not held for long by a client that has stopped reading.
@@ -73,19 +71,18 @@ pub(super) async fn watch(
         connections: shared.connections.current(),
         watches: shared.watches.current(),
         over: false,
-        faults: WatchFaults::new(call.exposure.clone()),
         _slot: slot,
     };
     watch.schedule_bookmark();
     if wants_initial {
         match fresh(shared, asked).await {
             Ok(()) => watch.begin_with_state(query.bookmarks),
-            Err(status) => watch.fail(&status),
+            Err(status) => watch.fail(status),
         }
     } else if asked == 0 {
         watch.position = shared.store.revision();
     } else if let Err(Unreadable::Expired { oldest }) = shared.store.check_start(asked) {
-        watch.fail(&Status::too_old(asked, oldest));
+        watch.fail(Status::too_old(asked, oldest));
     }
     Ok(respond(StatusCode::OK, watch.into_body()))
 }
@@ -144,16 +141,14 @@ struct Watch {
     connections: CancellationToken,
     watches: CancellationToken,
     over: bool,
-    faults: WatchFaults,
     _slot: WatchSlot,
 }
 
-/// What is to be sent next.
-#[derive(Debug, Clone)]
-pub(crate) enum Pending {
+/// What is to be sent next. It is encoded then, not before.
+enum Pending {
     Event(EventType, Arc<Revision>),
     Bookmark { version: u64, initial_events_end: bool },
-    Error(Bytes),
+    Error(Box<Status>),
 }
 
 impl Watch {
@@ -172,58 +167,30 @@ impl Watch {
         }
     }
 
-    /// Ends the stream with an error in it, which is where a real server says most of its own.
-    fn fail(&mut self, status: &Status) {
-        let line = event_line(EventType::Error, &to_bytes(&status.to_json()));
-        self.pending.push_back(Pending::Error(line));
+    /// Ends the stream with an error in it.
+    fn fail(&mut self, status: Status) {
+        self.pending.push_back(Pending::Error(Box::new(status)));
         self.over = true;
     }
 
     fn into_body(self) -> Body {
-        Body::chunks(stream::unfold(Some(self), |watch| async move {
-            let mut watch = watch?;
-            let chunk = watch.next().await?;
-            // What broke says so once.
-            let rest = chunk.is_ok().then_some(watch);
-            Some((chunk, rest))
+        // In a box, so that only a pointer moves from event to event.
+        Body::events(stream::unfold(Box::new(self), |mut watch| async move {
+            let event = watch.next().await?;
+            Some((event, watch))
         }))
     }
 
-    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+    async fn next(&mut self) -> Option<io::Result<WatchEvent>> {
         loop {
-            if let Some(piece) = self.faults.piece().await {
-                return Some(piece);
-            }
             if self.connections.is_cancelled() {
                 return Some(Err(io::ErrorKind::ConnectionReset.into()));
             }
             if self.watches.is_cancelled() {
                 return None;
             }
-            let ready = self.initial.len() > 0 || !self.pending.is_empty();
-            match self.faults.interrupt(self.position, ready, self.over).await {
-                Interruption::None => {}
-                Interruption::Passed => continue,
-                Interruption::End => return None,
-                Interruption::Broken(error) => return Some(Err(error)),
-                Interruption::Failed(status) => {
-                    self.initial = Vec::new().into_iter();
-                    self.pending.clear();
-                    self.fail(&status);
-                }
-            }
-            if let Some(pending) = self.faults.first() {
-                return Some(self.send(pending).await);
-            }
-            if let Some(pending) = self.upcoming() {
-                if self.mute {
-                    return None;
-                }
-                if let Some(pending) = self.faults.exchange(pending) {
-                    return Some(self.send(pending).await);
-                }
-                tokio::task::consume_budget().await;
-                continue;
+            if let Some(event) = self.upcoming() {
+                return (!self.mute).then_some(Ok(event));
             }
             // Looked at here, too, where a watch that always has something to send comes by.
             if self.over || self.deadline <= Instant::now() {
@@ -252,20 +219,23 @@ impl Watch {
             } else {
                 self.pending.push_back(Pending::Bookmark { version, initial_events_end: false });
             }
-        } else if !self.faults.has_news() {
+        } else {
             self.wait().await;
         }
     }
 
-    fn upcoming(&mut self) -> Option<Pending> {
+    fn upcoming(&mut self) -> Option<WatchEvent> {
         if let Some(revision) = self.initial.next() {
-            return Some(Pending::Event(EventType::Added, revision));
+            return Some(self.view.event(EventType::Added, &revision));
         }
-        let pending = self.pending.pop_front()?;
-        if matches!(pending, Pending::Bookmark { .. }) {
-            self.schedule_bookmark();
-        }
-        Some(pending)
+        Some(match self.pending.pop_front()? {
+            Pending::Event(event_type, revision) => self.view.event(event_type, &revision),
+            Pending::Bookmark { version, initial_events_end } => {
+                self.schedule_bookmark();
+                self.view.bookmark(version, initial_events_end)
+            }
+            Pending::Error(status) => WatchEvent::error(&status),
+        })
     }
 
     /// Takes the next events from the store. Whether there are more at once.
@@ -279,7 +249,7 @@ impl Watch {
         ) {
             Ok(batch) => batch,
             Err(Unreadable::Expired { oldest }) => {
-                self.fail(&Status::too_old(self.position, oldest));
+                self.fail(Status::too_old(self.position, oldest));
                 return false;
             }
             Err(_) => {
@@ -316,24 +286,6 @@ impl Watch {
             () = sleep_until(self.next_bookmark), if self.bookmarks => {}
             () = self.subscription.changed.news() => {}
         }
-    }
-
-    async fn send(&mut self, pending: Pending) -> io::Result<Bytes> {
-        let (line, event_type, key, version) = match pending {
-            Pending::Event(event_type, revision) => {
-                let line = self.view.event(event_type, &revision);
-                (line, event_type, Some(Arc::clone(revision.key())), revision.version())
-            }
-            Pending::Bookmark { version, initial_events_end } => {
-                let line = self.view.bookmark(version, initial_events_end);
-                (line, EventType::Bookmark, None, version)
-            }
-            Pending::Error(line) => (line, EventType::Error, None, 0),
-        };
-        let (line, fault) = self.faults.line(event_type, line);
-        let watch = self.call_id;
-        self.shared.record.delivery(Delivery { watch, event_type, key, version, fault });
-        self.faults.paced(line).await
     }
 
     fn schedule_bookmark(&mut self) {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 use serde_json::Value;
 
-use super::{Call, json};
+use super::Call;
 use crate::body::Body;
 use crate::kinds::events;
 use crate::limits::{FIELD_MANAGER_BYTES_MAX, OBJECT_BYTES_MAX, WRITE_RETRIES_MAX};
 use crate::negotiate;
 use crate::object::{self, Object};
 use crate::request::{Query, Target};
+use crate::response::json;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
 use crate::store::{Draft, EventType, Expected, Key, Revision};

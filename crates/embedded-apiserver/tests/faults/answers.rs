@@ -3,6 +3,7 @@
 use embedded_apiserver::{Fault, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams};
+use serde_json::{Value, json};
 
 use crate::support::{Frames, MAPS, add, delivered, fired, get, record, server};
 
@@ -76,7 +77,10 @@ async fn gone_in_the_stream() {
     let revision = add(&server, "a");
     assert_eq!(watch.event().await, "ADDED a");
     server.faults().on(Verb::Watch).after_events(0).inject(Fault::Gone);
-    assert_eq!(watch.event().await, "ERROR 410");
+    let error: Value = serde_json::from_slice(&watch.next().await.unwrap().unwrap()).unwrap();
+    assert_eq!((&error["type"], &error["object"]["code"]), (&json!("ERROR"), &json!(410)));
+    let message = format!("too old resource version: {revision} ({revision})");
+    assert_eq!(error["object"]["message"], message);
     assert!(watch.ends().await);
     assert_eq!(fired(&server), ("gone", revision, 1));
     assert_eq!(delivered(&server), ["ADDED a", "ERROR 0"]);

@@ -129,6 +129,48 @@ async fn a_waiting_watch_is_struck_at_once() {
     assert_eq!(injected.elapsed(), Duration::ZERO);
 }
 
+/// A rule holds for what is written after it, though the watch is told of both at once.
+#[tokio::test(start_paused = true)]
+async fn a_waiting_watch_is_struck_before_the_next_event() {
+    let server = server();
+    let mut watch = Frames::watch_from_now(&server).await;
+    let waiting = tokio::spawn(async move { watch.breaks().await });
+    tokio::task::yield_now().await;
+    server.faults().on(Verb::Watch).after_events(0).inject(Fault::Reset);
+    add(&server, "a");
+    assert_eq!(waiting.await.unwrap(), ErrorKind::ConnectionReset);
+    assert_eq!(delivered(&server), [""; 0]);
+}
+
+/// The same of a rule that strikes the event itself.
+#[tokio::test(start_paused = true)]
+async fn a_waiting_watch_loses_the_next_event() {
+    let server = server();
+    let mut watch = Frames::watch_from_now(&server).await;
+    let waiting = tokio::spawn(async move { watch.event().await });
+    tokio::task::yield_now().await;
+    server.faults().on(Verb::Watch).inject(Fault::DropEvent);
+    add(&server, "a");
+    add(&server, "b");
+    assert_eq!(waiting.await.unwrap(), "ADDED b");
+}
+
+/// A watch that would begin with an error is struck before it, as any other.
+#[tokio::test(start_paused = true)]
+async fn reset_before_the_first_event() {
+    let server = server();
+    let version = add(&server, "a");
+    add(&server, "b");
+    server.store().compact(u64::MAX);
+    server.faults().on(Verb::Watch).after_events(0).inject(Fault::Reset);
+    let expired = format!("resourceVersion={version}");
+    let mut watch = Frames::watch(&server, &expired).await;
+    assert_eq!(watch.breaks().await, ErrorKind::ConnectionReset);
+    assert!(watch.ends().await);
+    assert_eq!(Frames::watch(&server, &expired).await.event().await, "ERROR 410");
+    assert_eq!(delivered(&server), ["ERROR 0"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn stalled_headers() {
     let server = server();

@@ -70,6 +70,34 @@ async fn reorder_events() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn every_other_event_overtakes_one() {
+    let server = server();
+    server.faults().on(Verb::Watch).always().inject(Fault::ReorderEvents);
+    let mut watch = Frames::watch_from_now(&server).await;
+    for name in ["a", "b", "c", "d"] {
+        add(&server, name);
+    }
+    for expected in ["ADDED b", "ADDED a", "ADDED d", "ADDED c"] {
+        assert_eq!(watch.event().await, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_are_no_events_to_lose() {
+    let server = server();
+    let version = add(&server, "a");
+    add(&server, "b");
+    server.store().compact(u64::MAX);
+    for fault in [Fault::DropEvent, Fault::ReorderEvents, Fault::DuplicateEvent] {
+        server.faults().on(Verb::Watch).always().inject(fault);
+    }
+    let mut watch = Frames::watch(&server, &format!("resourceVersion={version}")).await;
+    assert_eq!(watch.event().await, "ERROR 410");
+    assert!(watch.ends().await);
+    assert_eq!(server.faults().fired(), []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_behind_its_bookmark() {
     let server = server();
     server.faults().on(Verb::Watch).inject(Fault::ReorderEvents);

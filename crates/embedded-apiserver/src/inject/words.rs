@@ -4,8 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Faults;
-use super::fault::Fault;
-use super::rule::{After, Rule};
+use crate::faults::{After, Fault, Rule};
 use crate::limits::FAULT_BYTES_MAX;
 
 pub(super) const BEGINNINGS: &str = "a rule begins with: any, get, list, watch, create, update, patch, \

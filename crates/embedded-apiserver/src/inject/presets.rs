@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::Faults;
-use super::fault::Fault;
-use super::rule::FaultId;
+use crate::faults::{Fault, FaultId};
 use crate::request::Verb;
 use crate::store::Snapshot;
 

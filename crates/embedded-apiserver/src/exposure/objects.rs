@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::exposure::{Exposed, Point, Waiting};
-use super::fault::Fault;
+use super::Exposed;
+use crate::faults::{Fault, Point, Waiting};
 
 /// A value that no client gets to see: the text of a too deep one takes its place, as a tree of it
 /// would use up the stack of whoever encodes or drops it.

@@ -12,10 +12,9 @@ use value::{
     bytes_of, code, header, levels, name, none, number, positive, probability, text, time,
 };
 
-use super::exposure::go_down;
-use super::fault::Fault;
-use super::rule::{FaultId, FaultRule};
-use super::{Faults, words};
+use super::{FaultRule, Faults, words};
+use crate::exposure::befall;
+use crate::faults::{Fault, FaultId};
 use crate::limits::{FAULT_RULES_MAX, SNAPSHOTS_MAX};
 use crate::request::Verb;
 use crate::server::ApiServer;
@@ -103,16 +102,7 @@ impl<'a> Faults<'a> {
     fn act(self, act: Act) -> Parsed<Vec<FaultId>> {
         let server = self.server;
         match act {
-            Act::Fault(Fault::Compact) => server.store().compact(u64::MAX),
-            Act::Fault(Fault::DropWatches) => server.drop_watches(),
-            Act::Fault(Fault::Restart) => server.restart(),
-            Act::Fault(Fault::Down(time)) => go_down(server, time),
-            Act::Fault(Fault::Rollback { snapshot, silent: true }) => {
-                server.restore_silently(&snapshot);
-            }
-            Act::Fault(Fault::Rollback { snapshot, silent: false }) => server.restore(&snapshot),
-            // No other fault is made into an act.
-            Act::Fault(_) => {}
+            Act::Fault(fault) => befall(server, &fault),
             Act::Snapshot(name) => {
                 let snapshot = server.store().snapshot();
                 let mut snapshots = self.state().snapshots.lock();

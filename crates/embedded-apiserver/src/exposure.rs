@@ -1,4 +1,14 @@
-//! One request, as faults see it: what waits for it, and what becomes of it.
+//! The layer of faults around the answering of requests: what waits for a request, and what becomes of
+//! it, of its answer, and of the events of a watch.
+//!
+//! # Architecture invariants
+//! - The code inside of the layer knows nothing of faults. One fault reaches in by changing the request:
+//!   no stale list can be made of a fresh one, so an old version is asked for.
+//! - Whatever waits, waits on tokio's time or for the connections to end, and for nothing else.
+
+mod body;
+mod objects;
+mod watch;
 
 use std::io;
 use std::sync::Arc;
@@ -11,14 +21,12 @@ use http_body_util::BodyExt;
 use tokio::time::{Duration, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::fault::Fault;
-use super::rule::FaultId;
-use super::{Chance, FiredFault, body, objects};
 use crate::access::{self, User};
 use crate::body::Body;
 use crate::connection::Connection;
+use crate::faults::{Chance, Fault, FiredFault, Point, Waiting};
 use crate::request::{Target, Verb, VersionMatch, parse_version};
-use crate::rest::{failure, respond};
+use crate::response::{failure, of_type};
 use crate::server::{ApiServer, Shared};
 use crate::status::Status;
 
@@ -27,52 +35,25 @@ const HTML: &str = "<html>\r\n<head><title>Bad Gateway</title></head>\r\n<body>\
                     <center><h1>Bad Gateway</h1></center>\r\n<hr><center>proxy</center>\r\n\
                     </body>\r\n</html>\r\n";
 
-/// Where in the course of an answer a fault is to strike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Point {
-    /// Before it.
-    Request,
-    /// On its status and headers.
-    Head,
-    /// On the item behind so many.
-    Items(u64),
-    /// Once a watch has been sent so many events.
-    Events(u64),
-    /// On the first piece of the body.
-    Body,
-    /// Once so many bytes of the body have been sent.
-    Bytes(u64),
-}
-
-/// A fault that waits for its point.
-#[derive(Debug, Clone)]
-pub(super) struct Waiting {
-    pub(super) rule: FaultId,
-    pub(super) fault: Arc<Fault>,
-    pub(super) point: Point,
-    /// In a watch: the event before which it had its last chance.
-    pub(super) asked: Option<u64>,
-}
-
 /// A request and what waits for it. The default is exempt from faults.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Exposure {
-    pub(super) request: Option<Arc<Exposed>>,
-    pub(super) waiting: Vec<Waiting>,
+    request: Option<Arc<Exposed>>,
+    waiting: Vec<Waiting>,
     /// The newest rule that has been looked at.
-    pub(super) newest_rule: u64,
+    newest_rule: u64,
 }
 
 /// The request itself.
 #[derive(Debug)]
-pub(super) struct Exposed {
-    pub(super) server: ApiServer,
+struct Exposed {
+    server: ApiServer,
     id: u64,
     user: Option<User>,
     target: Option<Target>,
     /// None in process.
     connection: Option<Connection>,
-    pub(super) connections: CancellationToken,
+    connections: CancellationToken,
 }
 
 impl Shared {
@@ -87,7 +68,7 @@ impl Shared {
         connections: &CancellationToken,
     ) -> Exposure {
         let watches = target.is_some_and(|target| target.verb == Verb::Watch);
-        if !watches && self.faults.is_empty() {
+        if !watches && self.faults.count() == 0 {
             return Exposure::default();
         }
         let (waiting, newest_rule) = self.faults.meet_request(user, target);
@@ -132,7 +113,7 @@ impl Exposure {
                     let status = Status::too_old(request.asked_version(), request.revision());
                     return Ok(Some(failure(&status)));
                 }
-                Fault::Html(code) => return Ok(Some(html_answer(*code))),
+                Fault::Html(code) => return Ok(Some(of_type(*code, "text/html", HTML))),
                 Fault::StaleList { versions } => {
                     let store = request.server.store();
                     let then = store.revision().saturating_sub(*versions);
@@ -146,12 +127,6 @@ impl Exposure {
             }
         }
         Ok(None)
-    }
-
-    /// What waits for the events of a watch, for it to take along.
-    pub(crate) fn of_watch(&mut self) -> Self {
-        let waiting = self.take(|point| matches!(point, Point::Events(_)));
-        Self { request: self.request.clone(), waiting, newest_rule: self.newest_rule }
     }
 
     /// What becomes of the answer.
@@ -171,6 +146,11 @@ impl Exposure {
                 other => request.suffer(other).await?,
             }
         }
+        let of_events = self.take(|point| matches!(point, Point::Events(_)));
+        response = response.map(|body| match body.into_events() {
+            Ok(events) => watch::damaged(events, Arc::clone(&request), of_events, self.newest_rule),
+            Err(body) => body,
+        });
         let of_items = self.take(|point| matches!(point, Point::Items(_)));
         if !of_items.is_empty() && response.status().is_success() {
             let (head, body) = response.into_parts();
@@ -199,15 +179,7 @@ impl Exposed {
         }
     }
 
-    pub(super) fn user(&self) -> Option<&User> {
-        self.user.as_ref()
-    }
-
-    pub(super) fn target(&self) -> Option<&Target> {
-        self.target.as_ref()
-    }
-
-    pub(super) fn revision(&self) -> u64 {
+    fn revision(&self) -> u64 {
         self.server.store().revision()
     }
 
@@ -222,7 +194,7 @@ impl Exposed {
     }
 
     /// Asks the rule, and keeps book if the fault strikes.
-    pub(super) fn draw(&self, waiting: &Waiting, after_events: u64) -> Chance {
+    fn draw(&self, waiting: &Waiting, after_events: u64) -> Chance {
         let shared = &self.server.shared;
         let chance = shared.faults.draw(waiting.rule, || shared.random());
         if chance == Chance::Strikes {
@@ -246,55 +218,41 @@ impl Exposed {
     }
 
     /// The same, where there is one chance only.
-    pub(super) fn is_struck(&self, waiting: &Waiting, after_events: u64) -> bool {
+    fn is_struck(&self, waiting: &Waiting, after_events: u64) -> bool {
         self.draw(waiting, after_events) == Chance::Strikes
     }
 
     /// Lets a fault of the connection or of the server take its course. An error is what the client
     /// sees of a connection that did not survive it.
-    pub(super) async fn suffer(&self, fault: &Fault) -> io::Result<()> {
+    async fn suffer(&self, fault: &Fault) -> io::Result<()> {
         match fault {
-            Fault::Latency(time) => return self.wait(*time).await,
-            Fault::Refused => return Err(self.broken(io::ErrorKind::ConnectionRefused).await),
-            Fault::Reset | Fault::LostAnswer => return Err(self.reset().await),
+            Fault::Latency(time) => self.wait(*time).await,
+            Fault::Refused => Err(self.broken(io::ErrorKind::ConnectionRefused).await),
+            Fault::Reset | Fault::LostAnswer => {
+                Err(self.broken(io::ErrorKind::ConnectionReset).await)
+            }
             Fault::HalfOpen => {
                 if let Some(connection) = &self.connection {
                     connection.freeze();
                 }
-                return Err(self.silence().await);
+                Err(self.silence().await)
             }
-            Fault::StalledHeaders | Fault::StalledBody => return Err(self.silence().await),
-            Fault::Compact => self.server.store().compact(u64::MAX),
-            Fault::DropWatches => self.server.drop_watches(),
-            Fault::Rollback { snapshot, silent: true } => self.server.restore_silently(snapshot),
-            Fault::Rollback { snapshot, silent: false } => {
-                self.server.restore(snapshot);
-                return Err(self.silence().await);
+            Fault::StalledHeaders | Fault::StalledBody => Err(self.silence().await),
+            other => {
+                befall(&self.server, other);
+                // Those that break all connections break this one.
+                if self.connections.is_cancelled() { Err(self.silence().await) } else { Ok(()) }
             }
-            Fault::Restart => {
-                self.server.restart();
-                return Err(self.silence().await);
-            }
-            Fault::Down(time) => {
-                go_down(&self.server, *time);
-                return Err(self.silence().await);
-            }
-            _ => {}
         }
-        Ok(())
     }
 
     /// Time passes, unless the connections end first.
-    pub(super) async fn wait(&self, time: Duration) -> io::Result<()> {
+    async fn wait(&self, time: Duration) -> io::Result<()> {
         tokio::select! {
             biased;
             () = sleep(time) => Ok(()),
             error = self.silence() => Err(error),
         }
-    }
-
-    async fn reset(&self) -> io::Error {
-        self.broken(io::ErrorKind::ConnectionReset).await
     }
 
     /// Breaks the connection. On a socket the error is the socket's: an answer, even a failed one,
@@ -316,8 +274,21 @@ impl Exposed {
     }
 }
 
+/// Lets a fault of the server as a whole happen.
+pub(crate) fn befall(server: &ApiServer, fault: &Fault) {
+    match fault {
+        Fault::Compact => server.store().compact(u64::MAX),
+        Fault::DropWatches => server.drop_watches(),
+        Fault::Restart => server.restart(),
+        Fault::Rollback { snapshot, silent: true } => server.restore_silently(snapshot),
+        Fault::Rollback { snapshot, silent: false } => server.restore(snapshot),
+        Fault::Down(time) => go_down(server, *time),
+        _ => {}
+    }
+}
+
 /// Refuses connections for a time.
-pub(super) fn go_down(server: &ApiServer, time: Duration) {
+fn go_down(server: &ApiServer, time: Duration) {
     server.refuse_connections();
     let shared = Arc::downgrade(&server.shared);
     tokio::spawn(async move {
@@ -329,7 +300,7 @@ pub(super) fn go_down(server: &ApiServer, time: Duration) {
 }
 
 /// The `Status` that Kubernetes has for a code.
-pub(super) fn status_of(code: StatusCode, retry_after: Option<&HeaderValue>) -> Status {
+fn status_of(code: StatusCode, retry_after: Option<&HeaderValue>) -> Status {
     let status = Status::of_code(code);
     let seconds = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
     match seconds {
@@ -343,12 +314,6 @@ fn status_answer(code: StatusCode, retry_after: Option<&HeaderValue>) -> Respons
     if let Some(retry_after) = retry_after {
         response.headers_mut().insert(RETRY_AFTER, retry_after.clone());
     }
-    response
-}
-
-fn html_answer(code: StatusCode) -> Response<Body> {
-    let mut response = respond(code, Body::whole(HTML));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
     response
 }
 

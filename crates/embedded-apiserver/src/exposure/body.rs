@@ -8,9 +8,9 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::time::Duration;
 
-use super::exposure::{Exposed, Point, Waiting};
-use super::fault::Fault;
+use super::Exposed;
 use crate::body::{Body, Chunks};
+use crate::faults::{Fault, Point, Waiting};
 
 /// Bytes that wait to be sent, in pieces.
 #[derive(Debug, Default)]

@@ -1,0 +1,296 @@
+//! The layer of faults around a watch: events come in as the store has them, and go out as the bytes that
+//! are sent, dropped, late, twice, in another order, cut off or garbled as the rules say.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use futures_util::stream;
+
+use super::body::{Pieces, malformed};
+use super::{Exposed, objects, status_of};
+use crate::body::{Body, Events};
+use crate::faults::{Chance, Fault, Point, Waiting};
+use crate::record::Delivery;
+use crate::status::Status;
+use crate::store::{EVENT_CLOSING, EventType};
+use crate::view::{WatchEvent, event_line};
+
+/// A watch with the faults that wait for its events, and those that will. `newest_rule` is the newest
+/// that has been looked at.
+pub(super) fn damaged(
+    events: Events,
+    request: Arc<Exposed>,
+    waiting: Vec<Waiting>,
+    newest_rule: u64,
+) -> Body {
+    let position = request.asked_version();
+    let chances = Chances { request, waiting, newest_rule, offered: 0, sent: 0 };
+    let (first, held, pieces) = (VecDeque::new(), None, Pieces::default());
+    let watch = Watch { events, chances, first, held, pieces, position, over: false };
+    // In a box, so that only a pointer moves from event to event.
+    Body::chunks(stream::unfold(Some(Box::new(watch)), |watch| async move {
+        let mut watch = watch?;
+        let bytes = watch.next().await?;
+        // What broke says so once.
+        let rest = bytes.is_ok().then_some(watch);
+        Some((bytes, rest))
+    }))
+}
+
+/// One watch, as faults see it.
+struct Watch {
+    /// What would be sent if there were no faults.
+    events: Events,
+    chances: Chances,
+    /// Events that go out as they are, before any other: second copies, and those overtaken.
+    first: VecDeque<WatchEvent>,
+    /// Waits for another to overtake it.
+    held: Option<WatchEvent>,
+    pieces: Pieces,
+    /// The newest version that the client may know.
+    position: u64,
+    /// Nothing comes after what has been sent.
+    over: bool,
+}
+
+impl Watch {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        loop {
+            if let Some(piece) = self.pieces.next(&self.chances.request).await {
+                return Some(piece);
+            }
+            if self.over {
+                return None;
+            }
+            match self.event().await.transpose()? {
+                Ok(event) => {
+                    let line = self.send(event);
+                    if let Some(line) = self.pieces.push(line) {
+                        return Some(Ok(line));
+                    }
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    /// The next event that is sent, if any is.
+    async fn event(&mut self) -> io::Result<Option<WatchEvent>> {
+        loop {
+            if let Some(error) = self.interrupt().await? {
+                return Ok(Some(error));
+            }
+            if let Some(event) = self.first.pop_front() {
+                return Ok(Some(event));
+            }
+            // A new rule wakes all watches, and holds for what is read after it was made.
+            let next = poll_fn(|context| {
+                if self.chances.has_news() {
+                    return Poll::Ready(None);
+                }
+                match self.events.as_mut().poll_next(context) {
+                    Poll::Pending if self.chances.has_news() => Poll::Ready(None),
+                    polled => polled.map(Some),
+                }
+            });
+            let Some(next) = next.await else { continue };
+            let Some(event) = next.transpose()? else { return Ok(None) };
+            // Another thread may have made a rule, and then this event, since the rules were looked at.
+            if self.chances.has_news()
+                && let Some(error) = self.interrupt().await?
+            {
+                return Ok(Some(error));
+            }
+            if let Some(event) = self.exchange(event).await? {
+                return Ok(Some(event));
+            }
+            tokio::task::consume_budget().await;
+        }
+    }
+
+    /// What happens before the next event, which need not be there yet. If it is an error in the
+    /// stream, it is the last of it.
+    async fn interrupt(&mut self) -> io::Result<Option<WatchEvent>> {
+        self.chances.look_at_rules();
+        let mut at = 0;
+        while let Some(fault) = self.chances.next(&mut at, strikes_between) {
+            let request = &self.chances.request;
+            let status = match &*fault {
+                Fault::Gone => Status::too_old(self.position, request.revision()),
+                Fault::Status { code, retry_after } => status_of(*code, retry_after.as_ref()),
+                other => {
+                    request.suffer(other).await?;
+                    continue;
+                }
+            };
+            return Ok(Some(WatchEvent::error(&status)));
+        }
+        Ok(None)
+    }
+
+    /// The event that is sent now where this one should be, if any is.
+    async fn exchange(&mut self, event: WatchEvent) -> io::Result<Option<WatchEvent>> {
+        self.chances.offered += 1;
+        self.position = self.position.max(event.version);
+        let overtaken = self.held.take();
+        // One that overtakes another may be late, and nothing else.
+        let spared = |fault: &Fault| overtaken.is_some() && !matches!(fault, Fault::Latency(_));
+        let mut at = 0;
+        while let Some(fault) = self.chances.next(&mut at, |f| exchanges(f, &event) && !spared(f)) {
+            match &*fault {
+                Fault::Latency(time) => self.chances.request.wait(*time).await?,
+                Fault::DuplicateEvent => self.first.push_back(event.clone()),
+                Fault::ReorderEvents => {
+                    self.held = Some(event);
+                    return Ok(None);
+                }
+                _ => return Ok(None),
+            }
+        }
+        self.first.extend(overtaken);
+        Ok(Some(event))
+    }
+
+    /// The line of an event as it is sent, which is what the record is told of.
+    fn send(&mut self, event: WatchEvent) -> Bytes {
+        let WatchEvent { event_type, key, version, line, .. } = event;
+        self.over |= event_type == EventType::Error;
+        let faults = self.of_line(event_type, &line);
+        let line = self.damage(event_type, line, &faults);
+        self.chances.sent += 1;
+        let request = &self.chances.request;
+        let (watch, fault) = (request.id, faults.last().map(|fault| fault.name()));
+        let delivery = Delivery { watch, event_type, key, version, fault };
+        request.server.shared.record.delivery(delivery);
+        line
+    }
+
+    /// The faults that make this line another. Those that cut lines in pieces do from now on.
+    fn of_line(&mut self, event_type: EventType, line: &Bytes) -> Vec<Arc<Fault>> {
+        let Self { chances, pieces, .. } = self;
+        let is_object = !matches!(event_type, EventType::Bookmark | EventType::Error);
+        let mut of_line = Vec::new();
+        let mut at = 0;
+        while let Some(fault) = chances.next(&mut at, |fault| {
+            pieces.would_cut(fault, line) || (is_object && is_of_line(fault))
+        }) {
+            if is_of_line(&fault) {
+                of_line.push(fault);
+            } else {
+                pieces.cut_from_now_on(&fault);
+            }
+        }
+        of_line
+    }
+
+    fn damage(&mut self, event_type: EventType, mut line: Bytes, faults: &[Arc<Fault>]) -> Bytes {
+        if faults.iter().any(|fault| objects::is_of_objects(fault)) {
+            let object = &line[event_type.opening().len()..line.len() - EVENT_CLOSING.len()];
+            if let Some(object) = objects::damaged(object, faults) {
+                line = event_line(event_type, object.as_bytes());
+            }
+        }
+        for fault in faults {
+            match **fault {
+                Fault::MalformedUtf8 => line = malformed(&line),
+                Fault::Truncated => {
+                    self.over = true;
+                    line.truncate(line.len() / 2);
+                }
+                _ => {}
+            }
+        }
+        line
+    }
+}
+
+/// The faults that wait for a watch's events, and how far it is.
+struct Chances {
+    request: Arc<Exposed>,
+    waiting: Vec<Waiting>,
+    newest_rule: u64,
+    /// Events so far, whatever became of them.
+    offered: u64,
+    sent: u64,
+}
+
+impl Chances {
+    /// Whether rules were made that have not been looked at.
+    fn has_news(&self) -> bool {
+        self.request.server.shared.faults.newest() != self.newest_rule
+    }
+
+    fn look_at_rules(&mut self) {
+        if !self.has_news() {
+            return;
+        }
+        let Exposed { user, target, server, .. } = &*self.request;
+        let faults = &server.shared.faults;
+        let (news, newest) =
+            faults.meet_running_watch(user.as_ref(), target.as_ref(), self.newest_rule);
+        self.waiting.extend(news);
+        self.newest_rule = newest;
+    }
+
+    /// The next fault from `at` on whose time it is, that `applies` and strikes.
+    fn next(&mut self, at: &mut usize, applies: impl Fn(&Fault) -> bool) -> Option<Arc<Fault>> {
+        while let Some(candidate) = self.waiting.get_mut(*at) {
+            let due = matches!(candidate.point, Point::Events(after) if after <= self.sent);
+            // Between two events there is one chance, however often the watch wakes up.
+            let asked = candidate.asked == Some(self.offered);
+            if !due || asked || !applies(&candidate.fault) {
+                *at += 1;
+                continue;
+            }
+            candidate.asked = Some(self.offered);
+            match self.request.draw(candidate, self.sent) {
+                Chance::Over => drop(self.waiting.remove(*at)),
+                Chance::Misses => *at += 1,
+                Chance::Strikes => {
+                    *at += 1;
+                    return Some(Arc::clone(&self.waiting[*at - 1].fault));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Whether a fault strikes between two events.
+fn strikes_between(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Reset
+            | Fault::Down(_)
+            | Fault::HalfOpen
+            | Fault::StalledBody
+            | Fault::Status { .. }
+            | Fault::Gone
+            | Fault::Compact
+            | Fault::DropWatches
+            | Fault::Restart
+            | Fault::Rollback { .. }
+    )
+}
+
+/// Whether a fault changes if and when this event is sent.
+fn exchanges(fault: &Fault, event: &WatchEvent) -> bool {
+    match (event.event_type, fault) {
+        (EventType::Error, _) => false,
+        (_, Fault::Latency(_)) => true,
+        (EventType::Bookmark, Fault::BookmarkLost) => !event.initial_events_end,
+        (EventType::Bookmark, Fault::EndBookmarkMissing) => event.initial_events_end,
+        (EventType::Bookmark, _) => false,
+        (_, Fault::DropEvent | Fault::DuplicateEvent | Fault::ReorderEvents) => true,
+        _ => false,
+    }
+}
+
+/// Whether a fault changes what the line of an event says.
+fn is_of_line(fault: &Fault) -> bool {
+    objects::is_of_objects(fault) || matches!(fault, Fault::Truncated | Fault::MalformedUtf8)
+}
