@@ -168,3 +168,32 @@ impl Drop for Caches {
         self.factory.stop();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use embedded_apiserver::{ApiServer, Fault, Verb};
+
+    use super::*;
+    use crate::chosen::choose;
+
+    const LIMIT: Duration = Duration::from_millis(50);
+
+    #[tokio::test(start_paused = true)]
+    async fn it_gives_up_with_the_reason() {
+        let server = ApiServer::start();
+        for verb in [Verb::List, Verb::Watch] {
+            server.faults().on(verb).resource("pods").always().inject(Fault::status(500));
+        }
+        let cluster = Cluster::of(&server);
+        let chosen = choose("pods", &cluster, LIMIT).await.unwrap();
+        let scope = scope::Options::default();
+        let mut caches = Caches::new(chosen.iter(), &cluster, &scope).unwrap();
+        caches.start();
+        let error = caches.factory.wait_for_sync().timeout(LIMIT).await.unwrap_err();
+        assert_eq!(caches.age(), LIMIT);
+        let problem = caches.incomplete(&error, &cluster);
+        let expected = "pods are not complete after 50ms, 0 objects so far: ";
+        assert!(problem.starts_with(expected), "{problem}");
+        assert!(problem.contains("500") && problem.ends_with("--timeout 5m"), "{problem}");
+    }
+}

@@ -11,6 +11,7 @@ use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 use tokio::time::timeout;
 
+use self::candidates::Candidate;
 use self::words::Place;
 use crate::outcome::Outcome;
 use crate::screen::written;
@@ -118,9 +119,7 @@ pub(crate) async fn complete(words: &[String], mut tool: Command) -> ! {
         Place::Value { arg, .. } if candidates::is_file(arg) => Directive::Files,
         _ => Directive::Only,
     };
-    // On another thread, because a program that gives credentials may block this one.
-    let found = tokio::spawn(candidates::candidates(place));
-    let found = timeout(PATIENCE, found).await.ok().and_then(Result::ok).unwrap_or_default();
+    let found = in_time(candidates::candidates(place)).await;
     let begun = !found.is_empty() && found.iter().all(|each| each.word.ends_with('='));
     let directive = if begun { Directive::Begun } else { directive };
     let mut text = String::new();
@@ -130,4 +129,29 @@ pub(crate) async fn complete(words: &[String], mut tool: Command) -> ! {
     text.push_str(&format!(":{}\n", directive as u8));
     let _ = print(text.as_bytes());
     std::process::exit(0)
+}
+
+/// What is found before somebody loses patience; otherwise nothing.
+async fn in_time(search: impl Future<Output = Vec<Candidate>> + Send + 'static) -> Vec<Candidate> {
+    // On another thread, because a program that gives credentials may block this one.
+    let found = tokio::spawn(search);
+    timeout(PATIENCE, found).await.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_longer_than_somebody_waits_is_nothing() {
+        let begin = Instant::now();
+        assert_eq!(in_time(ready(vec![Candidate::new("pods", "")])).await.len(), 1);
+        assert_eq!(begin.elapsed(), Duration::ZERO);
+        assert!(in_time(pending()).await.is_empty());
+        assert!(begin.elapsed() < Duration::from_secs(2));
+    }
 }

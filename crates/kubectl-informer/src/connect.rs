@@ -157,6 +157,13 @@ impl Cluster {
         self.is_embedded()
     }
 
+    /// A server of a test, in the same process: it works where time is paused.
+    #[cfg(test)]
+    pub(crate) fn of(server: &embedded_apiserver::ApiServer) -> Self {
+        let place = Place { address: "embedded".to_owned(), origin: "in this process".to_owned() };
+        Self { client: server.client(), namespace: "default".to_owned(), place, demo: None }
+    }
+
     fn embedded(options: &Options) -> Self {
         let server = demo::cluster(None);
         let client = match &options.act_as {

@@ -7,7 +7,7 @@ use kube_client::Error;
 use crate::connect::Cluster;
 
 /// Which objects.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Default, Debug)]
 #[command(next_help_heading = "Which objects")]
 #[group(id = "scope")]
 pub(crate) struct Options {

@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use support::{Serving, directory, serve};
+use support::{PATIENCE, Reserved, Serving, directory, serve};
 use terminal::Terminal;
 
 /// Runs `serve` where it is to fail: what it says.
@@ -57,22 +57,31 @@ fn first_line(serving: &Serving, path: &str) -> String {
 #[test]
 fn it_says_where_it_is_and_ends_on_a_signal() {
     for signal in ["TERM", "INT"] {
-        let mut serving = Serving::start(&format!("signal-{signal}"), &[]);
+        let place = Reserved::new();
+        let listen = ["--listen", &place.address];
+        let mut serving = Serving::start(&format!("signal-{signal}"), &listen);
         let line = serving.line.clone();
-        let line = line.strip_prefix("embedded Kubernetes API server on https://127.0.0.1:");
-        let (port, file) = line.unwrap().split_once(", kubeconfig ").unwrap();
-        assert_ne!(port.parse::<u16>().unwrap(), 0);
-        assert_eq!(file, "kubeconfig\n");
+        let line = line.strip_prefix("embedded Kubernetes API server on https://");
+        let (address, file) = line.unwrap().split_once(", kubeconfig ").unwrap();
+        assert_eq!((address, file), (&*place.address, "kubeconfig\n"));
 
         let kubeconfig = serving.kubeconfig();
         assert_eq!(fs::metadata(&kubeconfig).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(fs::read_to_string(&kubeconfig).unwrap().contains(&format!("127.0.0.1:{port}")));
+        assert!(fs::read_to_string(&kubeconfig).unwrap().contains(address));
 
         let (rest, status) = serving.end(signal);
         assert_eq!((rest.as_str(), status.code()), ("", Some(0)), "{signal}");
         assert!(kubeconfig.exists());
-        assert!(TcpStream::connect(format!("127.0.0.1:{port}")).is_err());
+        assert!(TcpStream::connect(address).is_err());
     }
+}
+
+#[test]
+fn a_port_that_is_left_to_it_is_named() {
+    let serving = Serving::start("any-port", &["--listen", "127.0.0.1:0"]);
+    let (_, rest) = serving.line.split_once("https://127.0.0.1:").unwrap();
+    let (port, _) = rest.split_once(',').unwrap();
+    assert_ne!(port.parse::<u16>().unwrap(), 0);
 }
 
 /// Programs read the one line on standard output; whoever sits there is told more.
@@ -130,15 +139,19 @@ fn a_demo_is_full_of_life() {
     let file = directory("demo-data").join("data.yaml");
     fs::write(&file, data).unwrap();
     let demo = Serving::start("demo", &["--plain", "--demo", "--data", file.to_str().unwrap()]);
-    let pods = get(&demo, "/api/v1/pods", "");
+    let maps = get(&demo, "/api/v1/configmaps", "");
+    let (_, mine) = maps.split_once(r#""name":"mine""#).unwrap();
+    let (_, version) = mine.split_once(r#""resourceVersion":""#).unwrap();
+    let (version, _) = version.split_once('"').unwrap();
+    // As it was when the data had been loaded: from then on things happen, and it may be a while until we ask.
+    let query = format!("resourceVersion={version}&resourceVersionMatch=Exact");
+    let pods = get(&demo, &format!("/api/v1/pods?{query}"), "");
     assert_eq!(pods.matches(r#""phase":"Running""#).count(), 8, "{pods}");
     assert!(get(&demo, "/apis/apps/v1/deployments", "").contains(r#""name":"web""#));
     assert!(get(&demo, "/apis/demo.example.com/v1/databases", "").contains(r#""name":"orders""#));
-    assert!(get(&demo, "/api/v1/configmaps", "").contains(r#""name":"mine""#));
     // Something happens: a change of something that is there already, or something new.
-    let (_, rest) = pods.split_once(r#""resourceVersion":""#).unwrap();
-    let (version, _) = rest.split_once('"').unwrap();
-    let query = format!("watch=1&resourceVersion={version}&timeoutSeconds=30");
+    let patience = PATIENCE.as_secs();
+    let query = format!("watch=1&resourceVersion={version}&timeoutSeconds={patience}");
     assert_ne!(first_line(&demo, &format!("/api/v1/pods?{query}")), "");
 }
 

@@ -392,3 +392,24 @@ async fn printer(options: &Options, cluster: &Cluster, chosen: &[Chosen]) -> Pri
     };
     Printer::new(options.output.clone(), types, extras)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches as _};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_there_is_comes_without_waiting() {
+        let command = Options::augment_args(Command::new("watch"));
+        let arguments = command.get_matches_from(["watch", "pods", "--embedded"]);
+        let begin = Instant::now();
+        let mut watch = Watch::start(Options::from_arg_matches(&arguments).unwrap()).await.unwrap();
+        let mut there = 0;
+        while let Some((_, Event::Added { .. })) = watch.events.next().await {
+            there += 1;
+        }
+        assert_ne!(there, 0);
+        assert_eq!(begin.elapsed(), Duration::ZERO);
+    }
+}

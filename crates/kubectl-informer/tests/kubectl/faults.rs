@@ -52,6 +52,10 @@ fn watches_end_and_the_server_comes_back() {
     let mut watching = kubectl.start(&["get", "configmaps", "-w"]);
     let mut lines = BufReader::new(watching.0.stdout.take().unwrap()).lines();
     line_with(&mut lines, "settings");
+    // What it lists it prints before it watches; what is new it knows from the watch.
+    kubectl.create(&MAP.replace("settings", "watched"));
+    line_with(&mut lines, "watched");
+    kubectl.run(&["delete", "configmap", "watched"]);
     assert!(inject(&kubectl, "drop-watches").contains("drop-watches"));
     assert!(watching.0.wait().unwrap().success());
 

@@ -6,6 +6,7 @@ mod plugin;
 mod process;
 mod restarts;
 #[path = "../shared/support.rs"]
+#[allow(dead_code, reason = "not every test needs all of it")]
 mod support;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -182,6 +183,9 @@ fn a_watch_ends_with_the_server() {
     let mut watching = kubectl.start(&["get", "configmaps", "-w"]);
     let mut lines = BufReader::new(watching.0.stdout.take().unwrap()).lines();
     line_with(&mut lines, "settings");
+    // What it lists it prints before it watches; what is new it knows from the watch.
+    kubectl.create(&MAP.replace("settings", "more"));
+    line_with(&mut lines, "more");
     assert!(kubectl.0.end("TERM").1.success());
     // An end that it was told of: no error.
     assert!(watching.0.wait().unwrap().success());

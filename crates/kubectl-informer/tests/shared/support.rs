@@ -4,6 +4,13 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::net::TcpSocket;
+
+/// What does not come within this time does not come: it ends tests that would hang, and nothing waits for it to
+/// pass.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A `serve` that is ready, in a directory of its own. It ends with this value.
 pub(crate) struct Serving {
@@ -63,6 +70,24 @@ pub(crate) fn serve(directory: &Path, arguments: &[&str]) -> Command {
         }
     }
     command
+}
+
+/// An address that no other process is given while this lives. Connections to it are refused until a server is told
+/// to listen there.
+pub(crate) struct Reserved {
+    pub(crate) address: String,
+    _socket: Option<TcpSocket>,
+}
+
+impl Reserved {
+    pub(crate) fn new() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = socket.local_addr().unwrap().to_string();
+        // Other systems than Linux do not let a server listen beside it.
+        Self { address, _socket: Some(socket).filter(|_| cfg!(target_os = "linux")) }
+    }
 }
 
 /// An empty directory of a test's own.

@@ -1,5 +1,6 @@
 //! An API server in the test, and the tool as a process that talks to it.
 
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -10,7 +11,7 @@ use tokio::runtime::Runtime;
 pub(crate) struct Cluster {
     pub(crate) server: ApiServer,
     pub(crate) directory: PathBuf,
-    _listening: Listening,
+    listening: Listening,
     _runtime: Runtime,
 }
 
@@ -37,7 +38,15 @@ impl Cluster {
         let listening = runtime.block_on(server.listener().bind("127.0.0.1:0")).unwrap();
         listening.write_kubeconfig(directory.join("kubeconfig")).unwrap();
         drop(inside);
-        Self { server, directory, _listening: listening, _runtime: runtime }
+        Self { server, directory, listening, _runtime: runtime }
+    }
+
+    /// Stops listening, and returns when nobody can connect any more.
+    pub(crate) fn refuse_connections(&self) {
+        self.server.refuse_connections();
+        while TcpStream::connect(self.listening.addr()).is_ok() {
+            std::thread::yield_now();
+        }
     }
 
     /// The tool, in a place where nothing but the kubeconfig is.

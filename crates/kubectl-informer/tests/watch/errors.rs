@@ -1,12 +1,11 @@
 //! What it says when something is wrong.
 
 use std::fs;
-use std::net::TcpListener;
 
 use serde_json::json;
 
 use crate::process::{Cluster, ended, tool};
-use crate::support::directory;
+use crate::support::{Reserved, directory};
 
 #[test]
 fn an_unknown_type_names_the_nearest() {
@@ -18,9 +17,8 @@ fn an_unknown_type_names_the_nearest() {
 
 #[test]
 fn a_refused_connection_names_address_and_kubeconfig() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap().to_string();
-    drop(free);
+    let free = Reserved::new();
+    let address = &free.address;
     let home = directory("watch-refused");
     let file = home.join("config");
     fs::write(&file, kubeconfig(&format!("http://{address}"))).unwrap();

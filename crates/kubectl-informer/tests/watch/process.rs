@@ -6,14 +6,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::Serving;
-
-/// Whatever does not come within this time does not come: nothing here waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{PATIENCE, Serving};
 
 /// What breaks a server from outside wants it.
 pub(crate) const TOKEN: &str = "of-the-tests";

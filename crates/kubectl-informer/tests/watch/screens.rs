@@ -1,11 +1,11 @@
 //! In a terminal.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
 use crate::process::{Cluster, tool};
-use crate::support::directory;
+use crate::support::{Reserved, directory};
 use crate::terminal::Terminal;
 
 #[test]
@@ -22,33 +22,34 @@ fn the_first_run_without_a_kubeconfig() {
     assert_eq!(terminal.wait().code(), Some(0));
 }
 
-/// The best of some tries: a busy machine says nothing about the tool.
+/// Of work: a machine that is busy with something else says nothing about the tool. That it does not wait for
+/// anything either is shown where time can be paused.
 #[test]
 fn the_first_event_is_on_the_screen_within_a_second() {
     let home = directory("watch-screen-soon");
-    let took = || {
-        let begin = Instant::now();
-        let mut terminal = Terminal::start(tool(&home, &["watch", "pods"], None), 80);
-        terminal.shows("ADD");
-        begin.elapsed()
+    let mut terminal = Terminal::start(tool(&home, &["watch", "pods"], None), 80);
+    terminal.shows("ADD");
+    let Some(worked) = terminal.worked() else {
+        println!("not run, because this system does not tell how long a process has worked");
+        return;
     };
-    let best = (0..10).map(|_| took()).find(|took| *took < Duration::from_secs(1));
-    assert!(best.is_some(), "none of ten runs has shown an event within a second");
+    assert!(worked < Duration::from_secs(1), "{worked:?}");
 }
 
 #[test]
 fn the_status_line_says_what_is_wrong_and_goes_on() {
-    let mut cluster = Cluster::start("screen-away");
-    let address = cluster.address();
+    let place = Reserved::new();
+    let listen = ["--listen", &place.address];
+    let mut cluster = Cluster::with("screen-away", &listen);
     cluster.pod("nginx", &json!({}));
     let mut terminal = Terminal::start(cluster.tool(&["watch", "pods"]), 200);
     terminal.shows("default/nginx");
     terminal.shows("● live");
     cluster.0.end("KILL");
-    terminal.shows(&format!("nobody listens at http://{address}"));
+    terminal.shows(&format!("nobody listens at http://{}", place.address));
     terminal.shows("1 object as of");
     terminal.forget();
-    let _again = Cluster::with("screen-away-again", &["--listen", &address]);
+    let _again = Cluster::with("screen-away-again", &listen);
     terminal.shows("DELETE");
     terminal.shows("last state missed");
     terminal.shows("● live");
@@ -142,7 +143,8 @@ fn a_terminal_may_change_its_size() {
     cluster.pod("a", &json!({}));
     let mut terminal = Terminal::start(cluster.tool(&["watch", "pods", "--color=never"]), 160);
     terminal.shows("TIME      EVENT   KIND");
-    terminal.shows("● live");
+    // The titles are on the screen to their end by then.
+    terminal.shows("default/a");
     terminal.forget();
     terminal.resize(60);
     cluster.pod("b", &json!({}));

@@ -5,20 +5,21 @@ use std::fs;
 use serde_json::json;
 
 use crate::process::{Cluster, Running, pod};
-use crate::support::{Serving, directory};
+use crate::support::{Reserved, Serving, directory};
 
 /// The new server has a history of its own: what it does not have is deleted, what it has is added.
 #[test]
 fn a_server_that_comes_back_without_its_objects() {
-    let mut cluster = Cluster::start("back");
-    let address = cluster.address();
+    let place = Reserved::new();
+    let listen = ["--listen", &place.address];
+    let mut cluster = Cluster::with("back", &listen);
     cluster.pod("old", &json!({}));
     let watch = cluster.watch(&["pods", "-o", "json"]);
     assert_eq!(watch.json()["key"], "default/old");
 
     cluster.0.end("KILL");
     watch.says("nobody listens at http://");
-    let again = Cluster::with("back-again", &["--listen", &address]);
+    let again = Cluster::with("back-again", &listen);
     again.pod("new", &json!({}));
 
     sees_new_in_place_of_old(&watch);
@@ -31,15 +32,17 @@ fn a_server_with_tls_that_comes_back() {
     for name in ["old", "new"] {
         fs::write(place.join(name), pod(name, &json!({})).to_string()).unwrap();
     }
-    let mut cluster = Cluster(Serving::start_in(place.clone(), &["--data", "old"]));
-    let (_, address) = cluster.0.line.split_once("https://").unwrap();
-    let address = address.split_once(',').unwrap().0.to_owned();
+    let reserved = Reserved::new();
+    let start = |data: &str| {
+        Serving::start_in(place.clone(), &["--data", data, "--listen", &reserved.address])
+    };
+    let mut cluster = Cluster(start("old"));
     let watch = cluster.watch(&["pods", "-o", "json"]);
     assert_eq!(watch.json()["key"], "default/old");
 
     cluster.0.end("KILL");
     watch.says("nobody listens at https://");
-    let _again = Serving::start_in(place, &["--data", "new", "--listen", &address]);
+    let _again = start("new");
     sees_new_in_place_of_old(&watch);
 }
 

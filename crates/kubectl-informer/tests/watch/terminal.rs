@@ -1,6 +1,6 @@
 //! The tool in a terminal.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::support::PATIENCE;
 
 /// A terminal, and what it was told to show.
 pub(crate) struct Terminal {
@@ -44,7 +46,7 @@ impl Terminal {
 
     /// Waits until it shows something.
     pub(crate) fn shows(&mut self, text: &str) {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + PATIENCE;
         while !self.seen.contains(text) {
             let left = end.saturating_duration_since(Instant::now());
             let Ok(piece) = self.told.recv_timeout(left) else {
@@ -66,8 +68,21 @@ impl Terminal {
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
+    /// Waits until it has ended, and shows everything until then.
     pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.seen.extend(self.told.iter());
         self.child.wait().unwrap()
+    }
+
+    /// How long it has been on a core, as far as the system tells.
+    pub(crate) fn worked(&self) -> Option<Duration> {
+        /// The unit of the numbers, the same on every Linux.
+        const TICK: Duration = Duration::from_millis(10);
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
+        // The name, in parentheses, may have spaces in it; what follows begins with the third field.
+        let fields = text.rsplit(')').next()?.split_whitespace();
+        let user_and_system = fields.skip(11).take(2).map(|ticks| ticks.parse::<u32>().ok());
+        Some(TICK * user_and_system.sum::<Option<u32>>()?)
     }
 }
 
