@@ -173,7 +173,8 @@ impl Scene {
     async fn list_on(self: Arc<Self>, n: usize) -> Vec<Listed> {
         let wire = self.wire("lister", n);
         let mut lists = Vec::new();
-        while !self.stop.is_cancelled() {
+        // Once in any case, also where the writers were done before this had its turn.
+        while lists.is_empty() || !self.stop.is_cancelled() {
             let selection =
                 Selection { kind: WRITTEN[n % 2], namespace: None, selector: lists.len() % 4 };
             let (mut after, mut token, limit) = (None, String::new(), 1 + lists.len() % 5);

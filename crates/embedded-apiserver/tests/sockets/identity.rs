@@ -4,6 +4,7 @@ use embedded_apiserver::{ApiServer, Identity, Listening};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::net::TcpSocket;
 
 use super::kube_client;
 
@@ -31,10 +32,17 @@ async fn works(client: &kube::Client) -> bool {
 #[tokio::test]
 async fn clients_go_on() {
     let server = ApiServer::start();
-    let listening = server.listen("127.0.0.1:0").await.unwrap();
+    // Held for as long as the test: while nobody listens, nobody else is given the port.
+    let port = TcpSocket::new_v4().unwrap();
+    port.set_reuseaddr(true).unwrap();
+    port.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let addr = port.local_addr().unwrap().to_string();
+    // Other systems than Linux do not let a server listen beside it.
+    let _port = Some(port).filter(|_| cfg!(target_os = "linux"));
+    let listening = server.listen(&addr).await.unwrap();
     let client = kube_client(&listening).await;
     assert!(works(&client).await);
-    let (text, addr) = (listening.kubeconfig(), listening.addr().to_string());
+    let text = listening.kubeconfig();
     listening.shutdown().await;
     assert!(!works(&client).await);
 

@@ -110,10 +110,10 @@ async fn error_table_404_a_resource_that_goes_and_comes_back_is_listed_anew() {
 /// Real sockets: only they know addresses.
 #[tokio::test]
 async fn error_table_refused_names_the_address() {
-    let port = {
-        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        socket.local_addr().unwrap().port()
-    };
+    // Bound, so that nobody else is given the port, but not listening.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = socket.local_addr().unwrap().port();
     let url: http::Uri = format!("http://127.0.0.1:{port}").parse().unwrap();
     let client = kube::Client::try_from(kube::Config::new(url)).unwrap();
     let (tell, mut told) = mpsc::unbounded_channel();

@@ -52,7 +52,11 @@ async fn refused_names_the_address() {
     let listening = listen(&server).await;
     let source = source(&listening).await;
     let address = listening.addr();
-    listening.shutdown().await;
+    // It closes the socket, and keeps the port.
+    server.refuse_connections();
+    while tokio::net::TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
     for error in [list_error(&source).await, watch_from(&source, "1").await.err().unwrap()] {
         assert!(error.is_connection_refused(), "{error}");
         assert_eq!(
