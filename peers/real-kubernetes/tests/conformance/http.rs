@@ -16,7 +16,7 @@ pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// How long a server may take for what it has to say. Nothing waits this long but what fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Between two looks at what a server does in its own time, and tells nobody of.
 const GLANCE: Duration = Duration::from_millis(20);

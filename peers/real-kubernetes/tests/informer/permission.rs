@@ -3,7 +3,7 @@
 use anyhow::Result;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use real_kubernetes::RealKubernetes;
 use serde_json::json;
 
@@ -57,6 +57,9 @@ async fn a_permission_is_given_taken_away_and_given_back() -> Result<()> {
     gate.close();
     scene.delete("a").await?;
     scene.create("c").await?;
+    // The server itself hears of it a moment later.
+    let maps: Api<ConfigMap> = Api::namespaced(kubernetes.reader().await?, &scene.namespace);
+    while maps.list(&ListParams::default()).await.is_ok() {}
     gate.open();
     mirror.error_after(before, |report| report.error.is_forbidden()).await?;
     assert_eq!(mirror.informer.lister().len(), 2, "what was known stays known");

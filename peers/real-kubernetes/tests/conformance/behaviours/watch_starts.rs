@@ -88,9 +88,10 @@ async fn a_version_that_is_forgotten_is_expired(scene: Scene) -> Result<()> {
 async fn a_watch_ends_when_its_time_is_up(scene: Scene) -> Result<()> {
     let from = scene.create("a").await?;
     let from = version(&from);
+    // Before the watch: a second may be too short for it.
+    scene.create("b").await?;
     let path = format!("{}?watch=1&timeoutSeconds=1&resourceVersion={from}", scene.maps);
     let mut watch = scene.watch(&path).await?;
-    scene.create("b").await?;
     assert_eq!(watch.briefs(1).await?, ["ADDED b"]);
     watch.ends().await
 }
