@@ -8,8 +8,9 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 
-use crate::{Error, Object, ResourceVersion, Result};
+use crate::{ResourceVersion, Result};
 
+pub use crate::wire::{ListItem, WatchItem};
 pub use kube::KubeListWatch;
 /// For those who have to be given one and only pass it on.
 pub(crate) use kube_client::Client;
@@ -59,47 +60,4 @@ pub struct WatchOptions {
     pub send_initial_events: bool,
     /// When the server should end the watch.
     pub timeout: Option<Duration>,
-}
-
-/// A part of a list.
-#[derive(Clone, Debug)]
-pub enum ListItem {
-    /// An object.
-    Object(Object),
-    /// An object that cannot be kept, and why; its key, if that could be read, is in the error.
-    Unreadable(Error),
-    /// The end of the page.
-    End {
-        /// The version of the list.
-        resource_version: ResourceVersion,
-        /// There is more.
-        continue_token: Option<String>,
-    },
-}
-
-/// A part of a watch.
-#[derive(Clone, Debug)]
-pub enum WatchItem {
-    /// Came to be, or into the selection.
-    Added(Object),
-    /// Changed.
-    Modified(Object),
-    /// Went, or out of the selection.
-    Deleted(Object),
-    /// An object that cannot be kept, and why; its key, if that could be read, is in the error.
-    Unreadable {
-        /// Why, and which.
-        error: Error,
-        /// Its version, if that could be read.
-        resource_version: ResourceVersion,
-        /// The event was that it went.
-        deleted: bool,
-    },
-    /// Nothing older than this will come.
-    Bookmark {
-        /// The version.
-        resource_version: ResourceVersion,
-        /// The initial events are over.
-        initial_events_end: bool,
-    },
 }

@@ -15,10 +15,15 @@ mod transport;
 
 // What comes.
 mod expected;
+mod item;
+mod items;
 mod list;
 mod peek;
 mod watch;
 
+pub use item::{ListItem, WatchItem};
+pub(crate) use items::Items;
+use items::Reader;
 pub(crate) use list::ListReader;
 pub(crate) use query::{ListQuery, WatchQuery};
 pub(crate) use request::{Call, Verb, request};
@@ -26,7 +31,7 @@ pub(crate) use response::accept;
 pub(crate) use status::RETRY_AFTER_MAX;
 pub(crate) use target::Target;
 pub(crate) use transport::{failed, timed_out};
-pub(crate) use watch::{Change, WatchPart, WatchReader};
+pub(crate) use watch::WatchReader;
 
 /// The largest object that is read. etcd takes no request over 1.5 MiB unless told otherwise, and
 /// JSON can be several times as long as what is stored. Beyond this something is wrong, and the

@@ -5,20 +5,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_core::future::BoxFuture;
-use futures_util::{StreamExt, stream};
-use http_body_util::BodyExt;
+use futures_util::StreamExt;
 use kube_client::client::Body;
 use kube_client::{Api, Client};
 use kube_core::ApiResource;
 use tokio::time::timeout;
 
-use super::{ListItem, ListOptions, ListStream, ListWatch, WatchItem, WatchOptions, WatchStream};
+use super::{ListOptions, ListStream, ListWatch, WatchOptions, WatchStream};
 use crate::object::Packer;
 use crate::wire::{
-    Call, Change, ListQuery, ListReader, Target, Verb, WatchPart, WatchQuery, WatchReader, accept,
-    failed, request, timed_out,
+    Call, Items, ListQuery, ListReader, Target, Verb, WatchQuery, WatchReader, accept, failed,
+    request, timed_out,
 };
 use crate::{Error, Kind, ResourceVersion, Result, StaticKind, Transform};
 
@@ -140,9 +138,8 @@ impl ListWatch for KubeListWatch {
             };
             let query = query.text(&self.target);
             let (body, call) = self.open(Verb::List, query, LIST_HEAD_WAIT_MAX).await?;
-            let reader = ListReader::new(call.clone(), self.packer.clone());
-            let reading = Some((reader, Reading { body, call }));
-            Ok(stream::unfold(reading, next_of_list).fuse().boxed())
+            let reader = ListReader::new(call, self.packer.clone());
+            Ok(Items::new(reader, body, Some(LIST_BODY_WAIT_MAX)).boxed())
         })
     }
 
@@ -155,102 +152,15 @@ impl ListWatch for KubeListWatch {
             };
             let query = query.text(&self.target);
             let (body, call) = self.open(Verb::Watch, query, WATCH_HEAD_WAIT_MAX).await?;
-            let reader = WatchReader::new(call.clone(), self.packer.clone());
-            let reading = Some((reader, Reading { body, call }));
-            Ok(stream::unfold(reading, next_of_watch).fuse().boxed())
+            let reader = WatchReader::new(call, self.packer.clone());
+            // How long a watch may be silent is not for us to say.
+            Ok(Items::new(reader, body, None).boxed())
         })
     }
 }
 
 fn version(version: Option<&ResourceVersion>) -> &str {
     version.map(ResourceVersion::as_str).unwrap_or_default()
-}
-
-/// A body that is being read.
-struct Reading {
-    body: Body,
-    call: Call,
-}
-
-impl Reading {
-    /// What comes next of the body, `None` at its end.
-    async fn chunk(&mut self) -> Result<Option<Bytes>> {
-        loop {
-            let Some(frame) = self.body.frame().await else { return Ok(None) };
-            let frame = frame.map_err(|error| failed(&error, &self.call))?;
-            // Trailers are not for us.
-            if let Ok(chunk) = frame.into_data() {
-                return Ok(Some(chunk));
-            }
-        }
-    }
-
-    /// The same, but not without end.
-    async fn chunk_in_time(&mut self) -> Result<Option<Bytes>> {
-        let wait = LIST_BODY_WAIT_MAX;
-        let chunk = timeout(wait, self.chunk()).await;
-        chunk.unwrap_or_else(|_| Err(timed_out(&self.call, wait, true)))
-    }
-}
-
-/// `None` once the end or an error has been given out.
-type OpenList = Option<(ListReader, Reading)>;
-type OpenWatch = Option<(WatchReader, Reading)>;
-
-async fn next_of_list(list: OpenList) -> Option<(Result<ListItem>, OpenList)> {
-    let (mut reader, mut reading) = list?;
-    loop {
-        if let Some(item) = reader.next() {
-            let item = match item {
-                Ok(Ok(object)) => ListItem::Object(object),
-                Ok(Err(error)) => ListItem::Unreadable(error),
-                Err(error) => return Some((Err(error), None)),
-            };
-            return Some((Ok(item), Some((reader, reading))));
-        }
-        match reading.chunk_in_time().await {
-            Ok(Some(chunk)) => reader.push(&chunk),
-            Ok(None) => {
-                let end = reader.finish().map(|end| ListItem::End {
-                    resource_version: end.resource_version,
-                    continue_token: end.continue_token,
-                });
-                return Some((end, None));
-            }
-            Err(error) => return Some((Err(error), None)),
-        }
-    }
-}
-
-async fn next_of_watch(watch: OpenWatch) -> Option<(Result<WatchItem>, OpenWatch)> {
-    let (mut reader, mut reading) = watch?;
-    loop {
-        match reader.next() {
-            Some(Ok(part)) => return Some((Ok(item(part)), Some((reader, reading)))),
-            Some(Err(error)) => return Some((Err(error), None)),
-            None => {}
-        }
-        match reading.chunk().await {
-            Ok(Some(chunk)) => reader.push(chunk),
-            Ok(None) => return reader.finish().map(|last| (last.map(item), None)),
-            Err(error) => return Some((Err(error), None)),
-        }
-    }
-}
-
-fn item(part: WatchPart) -> WatchItem {
-    match part {
-        WatchPart::Change(Change::Added, Ok(object)) => WatchItem::Added(object),
-        WatchPart::Change(Change::Modified, Ok(object)) => WatchItem::Modified(object),
-        WatchPart::Change(Change::Deleted, Ok(object)) => WatchItem::Deleted(object),
-        WatchPart::Change(change, Err((error, resource_version))) => {
-            let deleted = change == Change::Deleted;
-            WatchItem::Unreadable { error, resource_version, deleted }
-        }
-        WatchPart::Bookmark { resource_version, initial_events_end } => {
-            WatchItem::Bookmark { resource_version, initial_events_end }
-        }
-    }
 }
 
 /// With the resource, namespace and metadata-only of the `Api`.

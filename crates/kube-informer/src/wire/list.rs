@@ -3,29 +3,22 @@
 use std::mem;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::Deserialize;
 
 use super::expected::check_list;
 use super::peek::{identified, string};
 use super::status::excerpt;
-use super::{Call, OBJECT_BYTES_MAX, shrink};
+use super::{Call, ListItem, OBJECT_BYTES_MAX, Reader, shrink};
 use crate::error::Cause;
 use crate::json::{ValueEnd, is_key, space};
 use crate::object::{Packer, Types};
-use crate::{Error, Object, ResourceVersion, Result};
+use crate::{Error, Result};
 
 /// How much is repeated of the `Status` that came instead of a list.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// The end of a page.
-#[derive(Debug)]
-pub(crate) struct ListEnd {
-    pub(crate) resource_version: ResourceVersion,
-    pub(crate) continue_token: Option<String>,
-}
-
-/// Reads a list: [`push`](Self::push) what came, take the [`next`](Self::next) items until there
-/// are none, and [`finish`](Self::finish) where the body ends.
+/// Reads a list.
 ///
 /// It holds one item and one chunk. The members of the list may be in any order: custom resources
 /// come with `items` before `kind` and `metadata`. So what was taken counts only with the end.
@@ -98,7 +91,7 @@ struct ListMeta {
 enum Step {
     Again,
     More,
-    Item(Result<Object>),
+    Item(ListItem),
 }
 
 impl ListReader {
@@ -115,48 +108,6 @@ impl ListReader {
             seen: Seen::default(),
             types: None,
         }
-    }
-
-    /// What came.
-    pub(crate) fn push(&mut self, chunk: &[u8]) {
-        if self.state == State::Failed {
-            return;
-        }
-        self.buffer.drain(..self.start);
-        self.dropped += mem::take(&mut self.start);
-        shrink(&mut self.buffer);
-        self.buffer.extend_from_slice(chunk);
-    }
-
-    /// The next item, or why it cannot be kept; `None` until more has come. After an error there is nothing any more.
-    pub(crate) fn next(&mut self) -> Option<Result<Result<Object>>> {
-        loop {
-            match self.step() {
-                Ok(Step::Again) => {}
-                Ok(Step::More) => return None,
-                Ok(Step::Item(item)) => return Some(Ok(item)),
-                Err(error) => {
-                    self.state = State::Failed;
-                    self.buffer = Vec::new();
-                    self.start = 0;
-                    return Some(Err(error));
-                }
-            }
-        }
-    }
-
-    /// The end of the list, where the body ends.
-    pub(crate) fn finish(self) -> Result<ListEnd> {
-        if self.state != State::End {
-            let bytes = self.dropped + self.buffer.len();
-            let text = format!("cannot {}: the list breaks off after {bytes} bytes", self.call);
-            return Err(Error::new(Cause::Broken, text));
-        }
-        let ListMeta { resource_version, r#continue } = self.seen.metadata;
-        Ok(ListEnd {
-            resource_version: resource_version.unwrap_or_default().into(),
-            continue_token: r#continue.filter(|token| !token.is_empty()),
-        })
     }
 
     fn step(&mut self) -> Result<Step> {
@@ -269,8 +220,10 @@ impl ListReader {
     fn item(&mut self) -> Result<Step> {
         let Some(end) = self.whole_value()? else { return Ok(Step::More) };
         let json = &self.buffer[self.start..end];
-        let item = self.packer.pack(json, self.types.as_ref());
-        let item = item.map_err(|error| identified(error, json).0);
+        let item = match self.packer.pack(json, self.types.as_ref()) {
+            Ok(object) => ListItem::Object(object),
+            Err(error) => ListItem::Unreadable(identified(error, json).0),
+        };
         self.start = end;
         self.state = State::AfterItem;
         Ok(Step::Item(item))
@@ -311,6 +264,54 @@ impl ListReader {
 
     fn protocol(&self, what: &str) -> Error {
         Error::protocol(format!("cannot {}: {what}", self.call))
+    }
+}
+
+impl Reader for ListReader {
+    type Item = ListItem;
+
+    fn call(&self) -> &Call {
+        &self.call
+    }
+
+    fn push(&mut self, chunk: Bytes) {
+        if self.state == State::Failed {
+            return;
+        }
+        self.buffer.drain(..self.start);
+        self.dropped += mem::take(&mut self.start);
+        shrink(&mut self.buffer);
+        self.buffer.extend_from_slice(&chunk);
+    }
+
+    fn next(&mut self) -> Option<Result<ListItem>> {
+        loop {
+            match self.step() {
+                Ok(Step::Again) => {}
+                Ok(Step::More) => return None,
+                Ok(Step::Item(item)) => return Some(Ok(item)),
+                Err(error) => {
+                    self.state = State::Failed;
+                    self.buffer = Vec::new();
+                    self.start = 0;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+
+    /// The end of the list, or that there is none.
+    fn finish(&mut self) -> Option<Result<ListItem>> {
+        if self.state != State::End {
+            let bytes = self.dropped + self.buffer.len();
+            let text = format!("cannot {}: the list breaks off after {bytes} bytes", self.call);
+            return Some(Err(Error::new(Cause::Broken, text)));
+        }
+        let ListMeta { resource_version, r#continue } = mem::take(&mut self.seen.metadata);
+        Some(Ok(ListItem::End {
+            resource_version: resource_version.unwrap_or_default().into(),
+            continue_token: r#continue.filter(|token| !token.is_empty()),
+        }))
     }
 }
 

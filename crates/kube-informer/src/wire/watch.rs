@@ -12,34 +12,16 @@ use serde_json::value::RawValue;
 
 use super::expected::check_object;
 use super::status::{excerpt, in_stream};
-use super::{Call, OBJECT_BYTES_MAX, peek, shrink};
+use super::{Call, OBJECT_BYTES_MAX, Reader, WatchItem, peek, shrink};
 use crate::error::Cause;
 use crate::json::{ValueEnd, space};
 use crate::object::{Packer, Types, position};
-use crate::{Error, Object, ResourceVersion, Result};
+use crate::{Error, Object, Result};
 
 /// What an event has around its object.
 const ENVELOPE_BYTES_MAX: usize = 1 << 10;
 
-/// A part of a watch.
-#[derive(Debug)]
-pub(crate) enum WatchPart {
-    /// Something happened to an object; or why the object cannot be kept, and its version.
-    Change(Change, Result<Object, (Error, ResourceVersion)>),
-    /// Nothing older than this will come.
-    Bookmark { resource_version: ResourceVersion, initial_events_end: bool },
-}
-
-/// What happened to an object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Change {
-    Added,
-    Modified,
-    Deleted,
-}
-
-/// Reads a watch: [`push`](Self::push) what came, take the [`next`](Self::next) events until there
-/// are none, and [`finish`](Self::finish) where the body ends.
+/// Reads a watch.
 ///
 /// An event is a line. It holds one line and one chunk.
 pub(crate) struct WatchReader {
@@ -69,14 +51,116 @@ impl WatchReader {
         }
     }
 
-    /// What came. The events of what came before must have been taken.
-    pub(crate) fn push(&mut self, chunk: Bytes) {
+    fn take_line(&mut self) -> Option<Result<WatchItem>> {
+        let mut line = mem::take(&mut self.line);
+        let event = self.event(&line, line.len() + 1);
+        line.clear();
+        shrink(&mut line);
+        self.line = line;
+        event
+    }
+
+    /// The event of a line that takes so many bytes; `None` if there is nothing in it.
+    fn event(&mut self, line: &[u8], bytes: usize) -> Option<Result<WatchItem>> {
+        if space(line, 0) == line.len() {
+            self.read += bytes;
+            return None;
+        }
+        let event = self.read_event(line);
+        if event.is_err() {
+            self.failed = true;
+            self.chunk = Bytes::new();
+        }
+        self.read += bytes;
+        Some(event)
+    }
+
+    /// What is written as servers write it is looked at once: an object that can be packed shows
+    /// that the rest is right as well. Anything else is looked at from the beginning.
+    fn read_event(&self, line: &[u8]) -> Result<WatchItem> {
+        if let Some((change, object)) = usual_change(line)
+            && check_object(&peek::types(object), &self.call).is_ok()
+            && let Ok(object) = self.packer.pack(object, self.types.as_ref())
+        {
+            return Ok(change(object));
+        }
+        let Envelope { event_type, object } = envelope(line)
+            .map_err(|what| self.protocol(&format!("the event at byte {}: {what}", self.read)))?;
+        match (&*event_type, change(&event_type)) {
+            (_, Some(change)) => self.change(change, object, event_type == "DELETED"),
+            ("BOOKMARK", _) => self.bookmark(object),
+            ("ERROR", _) => Err(in_stream(object, &self.call)
+                .unwrap_or_else(|| self.protocol("an ERROR event without a Status"))),
+            (other, _) => {
+                let other = excerpt(other, 30).unwrap_or_default();
+                Err(self.protocol(&format!("an event of the unknown type {other:?}")))
+            }
+        }
+    }
+
+    fn change(&self, change: Change, object: &[u8], deleted: bool) -> Result<WatchItem> {
+        check_object(&peek::types(object), &self.call)?;
+        Ok(match self.packer.pack(object, self.types.as_ref()) {
+            Ok(object) => change(object),
+            Err(error) => {
+                let (error, resource_version) = peek::identified(error, object);
+                WatchItem::Unreadable { error, resource_version, deleted }
+            }
+        })
+    }
+
+    fn bookmark(&self, object: &[u8]) -> Result<WatchItem> {
+        #[derive(Deserialize)]
+        struct Bookmark {
+            metadata: Metadata,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Metadata {
+            resource_version: String,
+            annotations: Option<Annotations>,
+        }
+        #[derive(Deserialize)]
+        struct Annotations {
+            #[serde(rename = "k8s.io/initial-events-end")]
+            initial_events_end: Option<Value>,
+        }
+        let read = serde_json::from_slice::<Bookmark>(object).ok().map(|read| read.metadata);
+        let Some(metadata) = read.filter(|metadata| !metadata.resource_version.is_empty()) else {
+            return Err(self.protocol("a bookmark without a resourceVersion"));
+        };
+        let end = metadata.annotations.and_then(|annotations| annotations.initial_events_end);
+        Ok(WatchItem::Bookmark {
+            resource_version: metadata.resource_version.into(),
+            initial_events_end: end.is_some_and(|end| end == "true"),
+        })
+    }
+
+    fn fail(&mut self, what: &str) -> Result<WatchItem> {
+        self.failed = true;
+        self.line = Vec::new();
+        self.chunk = Bytes::new();
+        Err(self.protocol(what))
+    }
+
+    fn protocol(&self, what: &str) -> Error {
+        Error::protocol(format!("cannot {} any longer: {what}", self.call))
+    }
+}
+
+impl Reader for WatchReader {
+    type Item = WatchItem;
+
+    fn call(&self) -> &Call {
+        &self.call
+    }
+
+    fn push(&mut self, chunk: Bytes) {
         debug_assert!(self.failed || self.chunk.is_empty(), "events are left");
         self.chunk = chunk;
     }
 
-    /// The next event, `None` until more has come. After an error there is nothing any more.
-    pub(crate) fn next(&mut self) -> Option<Result<WatchPart>> {
+    fn next(&mut self) -> Option<Result<WatchItem>> {
         while !self.failed && !self.chunk.is_empty() {
             let newline = memchr::memchr(b'\n', &self.chunk);
             let part = self.chunk.split_to(newline.unwrap_or(self.chunk.len()));
@@ -106,7 +190,7 @@ impl WatchReader {
     }
 
     /// The last event, if the body ended without a newline after it.
-    pub(crate) fn finish(&mut self) -> Option<Result<WatchPart>> {
+    fn finish(&mut self) -> Option<Result<WatchItem>> {
         if self.failed || self.line.iter().all(u8::is_ascii_whitespace) {
             return None;
         }
@@ -118,102 +202,6 @@ impl WatchReader {
         }
         self.take_line()
     }
-
-    fn take_line(&mut self) -> Option<Result<WatchPart>> {
-        let mut line = mem::take(&mut self.line);
-        let event = self.event(&line, line.len() + 1);
-        line.clear();
-        shrink(&mut line);
-        self.line = line;
-        event
-    }
-
-    /// The event of a line that takes so many bytes; `None` if there is nothing in it.
-    fn event(&mut self, line: &[u8], bytes: usize) -> Option<Result<WatchPart>> {
-        if space(line, 0) == line.len() {
-            self.read += bytes;
-            return None;
-        }
-        let event = self.read_event(line);
-        if event.is_err() {
-            self.failed = true;
-            self.chunk = Bytes::new();
-        }
-        self.read += bytes;
-        Some(event)
-    }
-
-    /// What is written as servers write it is looked at once: an object that can be packed shows
-    /// that the rest is right as well. Anything else is looked at from the beginning.
-    fn read_event(&self, line: &[u8]) -> Result<WatchPart> {
-        if let Some(envelope) = usual_envelope(line)
-            && let Ok(part @ WatchPart::Change(_, Ok(_))) = self.read_part(envelope)
-        {
-            return Ok(part);
-        }
-        let envelope = envelope(line)
-            .map_err(|what| self.protocol(&format!("the event at byte {}: {what}", self.read)))?;
-        self.read_part(envelope)
-    }
-
-    fn read_part(&self, Envelope { event_type, object }: Envelope<'_>) -> Result<WatchPart> {
-        let change = match &*event_type {
-            "ADDED" => Change::Added,
-            "MODIFIED" => Change::Modified,
-            "DELETED" => Change::Deleted,
-            "BOOKMARK" => return self.bookmark(object),
-            "ERROR" => {
-                return Err(in_stream(object, &self.call)
-                    .unwrap_or_else(|| self.protocol("an ERROR event without a Status")));
-            }
-            other => {
-                let other = excerpt(other, 30).unwrap_or_default();
-                return Err(self.protocol(&format!("an event of the unknown type {other:?}")));
-            }
-        };
-        check_object(&peek::types(object), &self.call)?;
-        let packed = self.packer.pack(object, self.types.as_ref());
-        let packed = packed.map_err(|error| peek::identified(error, object));
-        Ok(WatchPart::Change(change, packed))
-    }
-
-    fn bookmark(&self, object: &[u8]) -> Result<WatchPart> {
-        #[derive(Deserialize)]
-        struct Bookmark {
-            metadata: Metadata,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Metadata {
-            resource_version: String,
-            annotations: Option<Annotations>,
-        }
-        #[derive(Deserialize)]
-        struct Annotations {
-            #[serde(rename = "k8s.io/initial-events-end")]
-            initial_events_end: Option<Value>,
-        }
-        let read = serde_json::from_slice::<Bookmark>(object).ok().map(|read| read.metadata);
-        let Some(metadata) = read.filter(|metadata| !metadata.resource_version.is_empty()) else {
-            return Err(self.protocol("a bookmark without a resourceVersion"));
-        };
-        let end = metadata.annotations.and_then(|annotations| annotations.initial_events_end);
-        Ok(WatchPart::Bookmark {
-            resource_version: metadata.resource_version.into(),
-            initial_events_end: end.is_some_and(|end| end == "true"),
-        })
-    }
-
-    fn fail(&mut self, what: &str) -> Result<WatchPart> {
-        self.failed = true;
-        self.line = Vec::new();
-        self.chunk = Bytes::new();
-        Err(self.protocol(what))
-    }
-
-    fn protocol(&self, what: &str) -> Error {
-        Error::protocol(format!("cannot {} any longer: {what}", self.call))
-    }
 }
 
 struct Envelope<'a> {
@@ -221,13 +209,25 @@ struct Envelope<'a> {
     object: &'a [u8],
 }
 
+/// What an event says of its object.
+type Change = fn(Object) -> WatchItem;
+
+fn change(event_type: &str) -> Option<Change> {
+    match event_type {
+        "ADDED" => Some(WatchItem::Added),
+        "MODIFIED" => Some(WatchItem::Modified),
+        "DELETED" => Some(WatchItem::Deleted),
+        _ => None,
+    }
+}
+
 /// `{"type":"ADDED","object":…}`: the object is what is in between, without a look at it.
-fn usual_envelope(line: &[u8]) -> Option<Envelope<'_>> {
+fn usual_change(line: &[u8]) -> Option<(Change, &[u8])> {
     let rest = line.strip_prefix(br#"{"type":""#)?;
     let (event_type, rest) = rest.split_at_checked(memchr::memchr(b'"', rest)?)?;
     let rest = rest.strip_prefix(br#"","object":"#)?;
     let object = rest.strip_suffix(b"\r").unwrap_or(rest).strip_suffix(b"}")?;
-    Some(Envelope { event_type: std::str::from_utf8(event_type).ok()?.into(), object })
+    Some((change(std::str::from_utf8(event_type).ok()?)?, object))
 }
 
 /// The type and the object of an event, in any order; the object is found, not looked into.

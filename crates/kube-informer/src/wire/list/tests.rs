@@ -16,6 +16,10 @@ fn reader(call: Call) -> ListReader {
     ListReader::new(call, Arc::new(Packer::new(crate::Transform::default(), None, false)))
 }
 
+fn push(reader: &mut ListReader, chunk: &[u8]) {
+    reader.push(Bytes::copy_from_slice(chunk));
+}
+
 /// What a list was read as: keys and versions, `Err` for bad items; and how it ended.
 #[derive(PartialEq, Debug)]
 struct Read {
@@ -32,13 +36,14 @@ impl Read {
 fn read_with<'a>(mut reader: ListReader, chunks: impl IntoIterator<Item = &'a [u8]>) -> Read {
     let mut items = Vec::new();
     for chunk in chunks {
-        reader.push(chunk);
+        push(&mut reader, chunk);
         while let Some(item) = reader.next() {
             match item {
-                Ok(Ok(item)) => {
+                Ok(ListItem::Object(item)) => {
                     items.push(Ok(format!("{}@{}", item.key(), item.resource_version())));
                 }
-                Ok(Err(error)) => items.push(Err(error.to_string())),
+                Ok(ListItem::Unreadable(error)) => items.push(Err(error.to_string())),
+                Ok(ListItem::End { .. }) => panic!("the end before the end"),
                 Err(error) => {
                     assert!(reader.next().is_none(), "after an error there is nothing");
                     return Read { items, end: Err(error.to_string()) };
@@ -46,9 +51,14 @@ fn read_with<'a>(mut reader: ListReader, chunks: impl IntoIterator<Item = &'a [u
             }
         }
     }
-    let end = reader.finish();
-    let end = end.map(|end| (end.resource_version.to_string(), end.continue_token));
-    Read { items, end: end.map_err(|error| error.to_string()) }
+    let end = match reader.finish().unwrap() {
+        Ok(ListItem::End { resource_version, continue_token }) => {
+            Ok((resource_version.to_string(), continue_token))
+        }
+        Ok(item) => panic!("{item:?} instead of an end"),
+        Err(error) => Err(error.to_string()),
+    };
+    Read { items, end }
 }
 
 fn read(json: impl AsRef<[u8]>) -> Read {
@@ -139,7 +149,7 @@ fn b12_a_bad_item_is_one_bad_item() {
 fn r31_items_say_what_they_are_or_are_what_the_list_says() {
     let types_after = |json: &str, target: Target| {
         let mut reader = reader(Call { verb: Verb::List, target: Arc::new(target) });
-        reader.push(json.as_bytes());
+        push(&mut reader, json.as_bytes());
         assert!(reader.next().is_none());
         reader.types.map(|types| (types.api_version, types.kind))
     };
@@ -166,7 +176,7 @@ fn r31_items_are_not_checked_for_their_kind() {
 #[test]
 fn r28_a_table_is_an_error_before_it_is_read() {
     let mut reader = reader(call());
-    reader.push(br#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[],"items":["#);
+    push(&mut reader, br#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[],"items":["#);
     let error = reader.next().unwrap().unwrap_err().to_string();
     assert!(error.contains(r#""Table" of "meta.k8s.io/v1", expected "Pod" of "v1""#), "{error}");
     let all = read(r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{},"rows":[]}"#);
@@ -240,25 +250,25 @@ fn what_follows_a_list_is_an_error() {
 fn i19_what_is_over_the_limit_is_refused_while_it_arrives() {
     let mut reader = reader(call());
     reader.bytes_max = 1000;
-    reader.push(br#"{"kind":"PodList","items":[{"metadata":{"name":"a"}},{"metadata":""#);
-    assert!(reader.next().unwrap().unwrap().is_ok());
+    push(&mut reader, br#"{"kind":"PodList","items":[{"metadata":{"name":"a"}},{"metadata":""#);
+    assert!(matches!(reader.next(), Some(Ok(ListItem::Object(_)))));
     let mut pushed = 0;
     let error = loop {
         if let Some(item) = reader.next() {
             break item.unwrap_err();
         }
-        reader.push(&[b'x'; 100]);
+        push(&mut reader, &[b'x'; 100]);
         pushed += 100;
         assert!(pushed <= 1100, "never refused");
     };
     assert!(error.to_string().contains("byte 53 of the list is over the limit of 1000"), "{error}");
     assert!(matches!(error.cause(), Cause::Protocol));
-    reader.push(&[b'x'; 100]);
+    push(&mut reader, &[b'x'; 100]);
     assert_eq!(reader.buffer.capacity(), 0, "nothing is kept after an error");
     // One that has come whole is measured too.
     let mut reader = self::reader(call());
     reader.bytes_max = 100;
-    reader.push(list(&json!([pod(&"a".repeat(100), 1)])).to_string().as_bytes());
+    push(&mut reader, list(&json!([pod(&"a".repeat(100), 1)])).to_string().as_bytes());
     assert!(reader.next().unwrap().is_err());
 }
 
@@ -267,13 +277,13 @@ fn i19_an_item_without_end_is_refused_at_the_limit() {
     // Fault 30.
     let piece = vec![b'x'; 1 << 20];
     let mut reader = reader(call());
-    reader.push(br#"{"items":[""#);
+    push(&mut reader, br#"{"items":[""#);
     for pushed in 0.. {
         if let Some(part) = reader.next() {
             assert_eq!((pushed, part.is_err()), (OBJECT_BYTES_MAX >> 20, true));
             break;
         }
-        reader.push(&piece);
+        push(&mut reader, &piece);
     }
 }
 
@@ -284,15 +294,16 @@ fn i19_items_that_were_taken_are_not_kept() {
     let mut reader = reader(call());
     let mut count = 0;
     for chunk in text.as_bytes().chunks(4096) {
-        reader.push(chunk);
+        push(&mut reader, chunk);
         while let Some(item) = reader.next() {
-            item.unwrap().unwrap();
+            assert!(matches!(item, Ok(ListItem::Object(_))), "{item:?}");
             count += 1;
         }
         assert!(reader.buffer.capacity() <= 16 << 10, "{}", reader.buffer.capacity());
     }
     assert_eq!(count, 1000);
-    assert_eq!(reader.finish().unwrap().resource_version, "7");
+    let end = reader.finish().unwrap().unwrap();
+    assert!(matches!(end, ListItem::End { resource_version, .. } if resource_version == "7"));
 }
 
 #[test]
@@ -301,12 +312,12 @@ fn i19_a_large_item_does_not_leave_a_large_buffer() {
     let text = list(&json!([large, pod("a", 1), pod("b", 2)])).to_string();
     let mut reader = reader(call());
     for chunk in text.as_bytes().chunks(64 << 10) {
-        reader.push(chunk);
+        push(&mut reader, chunk);
         while reader.next().is_some() {}
     }
-    reader.push(b" ");
+    push(&mut reader, b" ");
     assert!(reader.buffer.capacity() <= 2 << 20, "{}", reader.buffer.capacity());
-    assert!(reader.finish().is_ok());
+    assert!(reader.finish().unwrap().is_ok());
 }
 
 /// Cuts the text at random places.

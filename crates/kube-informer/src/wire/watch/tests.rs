@@ -14,20 +14,23 @@ fn reader(target: Target) -> WatchReader {
     WatchReader::new(call, Arc::new(Packer::new(Transform::default(), None, false)))
 }
 
-fn shown(part: Result<WatchPart>) -> Result<String, Error> {
-    Ok(match part? {
-        WatchPart::Change(change, Ok(object)) => {
-            format!("{change:?} {}@{}", object.key(), object.resource_version())
-        }
-        WatchPart::Change(change, Err((error, version))) => {
+fn shown(item: Result<WatchItem>) -> Result<String, Error> {
+    let change =
+        |what, object: &Object| format!("{what} {}@{}", object.key(), object.resource_version());
+    Ok(match item? {
+        WatchItem::Added(object) => change("Added", &object),
+        WatchItem::Modified(object) => change("Modified", &object),
+        WatchItem::Deleted(object) => change("Deleted", &object),
+        WatchItem::Unreadable { error, resource_version, deleted } => {
             assert!(error.is_unreadable());
             let key = error.key().map(ToString::to_string).unwrap_or_default();
-            format!("{change:?} unreadable {key}@{version}")
+            let what = if deleted { "Deleted" } else { "Changed" };
+            format!("{what} unreadable {key}@{resource_version}")
         }
-        WatchPart::Bookmark { resource_version, initial_events_end: false } => {
+        WatchItem::Bookmark { resource_version, initial_events_end: false } => {
             format!("Bookmark@{resource_version}")
         }
-        WatchPart::Bookmark { resource_version, .. } => format!("End@{resource_version}"),
+        WatchItem::Bookmark { resource_version, .. } => format!("End@{resource_version}"),
     })
 }
 
@@ -179,8 +182,8 @@ fn an_object_that_cannot_be_kept_is_a_value_and_the_watch_goes_on() {
     let expected = [
         "Added a@1",
         "Deleted unreadable @2",
-        "Added unreadable @",
-        "Modified unreadable @",
+        "Changed unreadable @",
+        "Changed unreadable @",
         "Added b@3",
     ];
     assert_eq!(events(text.join("\n")), expected);
