@@ -18,6 +18,9 @@ use crate::{Error, Result};
 /// How much is repeated of the `Status` that came instead of a list.
 const MESSAGE_CHARS_MAX: usize = 300;
 
+/// Longer than any kind or version that there is.
+const TYPE_BYTES_MAX: usize = 1 << 10;
+
 /// Reads a list.
 ///
 /// It holds one item and one chunk. The members of the list may be in any order: custom resources
@@ -184,12 +187,13 @@ impl ListReader {
     fn value(&mut self, field: Field) -> Result<Step> {
         let Some(end) = self.whole_value()? else { return Ok(Step::More) };
         let value = &self.buffer[self.start..end];
-        let text = || string(value).map(String::from);
+        let types = || string(value).filter(|text| text.len() <= TYPE_BYTES_MAX).map(String::from);
+        let said = || string(value).and_then(|text| excerpt(&text, MESSAGE_CHARS_MAX));
         match field {
-            Field::Kind => self.seen.kind = text(),
-            Field::ApiVersion => self.seen.api_version = text(),
-            Field::Reason => self.seen.reason = text(),
-            Field::Message => self.seen.message = text(),
+            Field::Kind => self.seen.kind = types(),
+            Field::ApiVersion => self.seen.api_version = types(),
+            Field::Reason => self.seen.reason = said(),
+            Field::Message => self.seen.message = said(),
             Field::Metadata => {
                 let read = serde_json::from_slice::<Option<ListMeta>>(value);
                 let unreadable = "the metadata of the list cannot be read";

@@ -8,13 +8,14 @@ use http_body_util::BodyExt;
 use kube_client::client::Body;
 use tokio::time::timeout;
 
+use super::status::STATUS_BYTES_MAX;
 use super::{Call, status};
 use crate::{Error, Result};
 
-/// What is read of the answer of a server that says no. A `Status` is a few hundred bytes.
-const REFUSAL_BYTES_MAX: usize = 64 << 10;
-/// How long that may take; what has come by then is taken.
+/// How long reading the answer of a server that says no may take; what has come by then is taken.
 const REFUSAL_WAIT_MAX: Duration = Duration::from_secs(5);
+/// How much of a header is looked at and repeated.
+const HEADER_CHARS_MAX: usize = 80;
 
 /// The body of an answer that is what was asked for, as far as its head tells.
 pub(crate) async fn accept(response: Response<Body>, call: &Call) -> Result<Body> {
@@ -43,9 +44,9 @@ async fn refusal(mut body: Body) -> Vec<u8> {
     let read = async {
         while let Some(Ok(frame)) = body.frame().await {
             let Ok(data) = frame.into_data() else { continue };
-            let room = REFUSAL_BYTES_MAX - bytes.len();
+            let room = STATUS_BYTES_MAX - bytes.len();
             bytes.extend_from_slice(&data[..data.len().min(room)]);
-            if bytes.len() == REFUSAL_BYTES_MAX {
+            if bytes.len() == STATUS_BYTES_MAX {
                 break;
             }
         }
@@ -73,17 +74,17 @@ fn check_type(headers: &HeaderMap, call: &Call) -> Result<()> {
     if json && parts.filter_map(|part| part.strip_prefix("charset=")).all(utf8) {
         return Ok(());
     }
-    let shown: String = content_type.chars().take(80).collect();
     Err(Error::protocol(format!(
-        "cannot {call}: the answer is {shown:?} instead of JSON: is this address an API server's, \
+        "cannot {call}: the answer is {content_type:?} instead of JSON: is this address an API server's, \
          or a proxy's that wants a login?"
     )))
 }
 
-/// A header in lower case, with what cannot be shown left out.
+/// The beginning of a header in lower case, with what cannot be shown left out.
 fn shown(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let value = String::from_utf8_lossy(headers.get(name)?.as_bytes()).to_ascii_lowercase();
-    Some(value.trim().replace(|c: char| c.is_control(), ""))
+    let shown = value.trim().chars().filter(|c| !c.is_control());
+    Some(shown.take(HEADER_CHARS_MAX).collect())
 }
 
 #[cfg(test)]

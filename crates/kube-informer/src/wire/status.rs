@@ -20,6 +20,13 @@ use crate::error::Cause;
 /// Five minutes are as long as the shortest watch.
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(300);
 
+/// What is read of a server that says no, as an answer or inside a watch. A `Status` is a few hundred
+/// bytes.
+pub(crate) const STATUS_BYTES_MAX: usize = 64 << 10;
+
+/// How many causes of a `Status` are kept. Servers name one, or one for each field that is wrong.
+const CAUSES_MAX: usize = 16;
+
 /// Enough for the sentence of a server, and for the first line of a proxy.
 const MESSAGE_CHARS_MAX: usize = 300;
 const EXCERPT_CHARS_MAX: usize = 100;
@@ -44,15 +51,15 @@ pub(crate) fn in_stream(object: &[u8], call: &Call) -> Option<Error> {
 /// One line of what a server wrote; `None` where there is nothing, or what should not be repeated.
 pub(crate) fn excerpt(text: &str, chars_max: usize) -> Option<String> {
     let mut line = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-        if !word.is_empty() && !line.is_empty() {
+    // More than is shown, to see what should not be.
+    for c in text.trim_start().chars().take(4 * chars_max) {
+        if !c.is_whitespace() && !c.is_control() {
+            line.push(c);
+        } else if !line.is_empty() && !line.ends_with(' ') {
             line.push(' ');
         }
-        line.push_str(word);
-        if line.len() > 4 * chars_max {
-            break;
-        }
     }
+    line.truncate(line.trim_end().len());
     // Some proxies show a request with its headers.
     let lower = line.to_ascii_lowercase();
     if line.is_empty() || lower.contains("bearer") || lower.contains("authorization") {
@@ -78,6 +85,7 @@ fn read(body: &[u8]) -> Option<Status> {
         message: text(&cause["message"]),
         field: text(&cause["field"]),
     };
+    let causes = details["causes"].as_array().into_iter().flatten();
     Some(Status {
         status: match json["status"].as_str() {
             Some("Success") => Some(StatusSummary::Success),
@@ -93,7 +101,7 @@ fn read(body: &[u8]) -> Option<Status> {
             group: text(&details["group"]),
             kind: text(&details["kind"]),
             uid: text(&details["uid"]),
-            causes: details["causes"].as_array().into_iter().flatten().map(cause).collect(),
+            causes: causes.take(CAUSES_MAX).map(cause).collect(),
             retry_after_seconds: number(&details["retryAfterSeconds"]).unwrap_or_default(),
         }),
     })

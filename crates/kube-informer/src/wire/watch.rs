@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::expected::check_object;
-use super::status::{excerpt, in_stream};
+use super::status::{STATUS_BYTES_MAX, excerpt, in_stream};
 use super::{Call, OBJECT_BYTES_MAX, Reader, WatchItem, peek, shrink};
 use crate::error::Cause;
 use crate::json::{ValueEnd, space};
@@ -51,28 +51,35 @@ impl WatchReader {
         }
     }
 
+    /// What the line is, and how long it may be; `part` is its beginning if nothing of it came before.
+    fn limit(&self, part: &[u8]) -> (&'static str, usize) {
+        let begin = if self.line.is_empty() { part } else { &self.line };
+        if begin.starts_with(br#"{"type":"ERROR""#) {
+            ("ERROR event", self.line_bytes_max.min(STATUS_BYTES_MAX + ENVELOPE_BYTES_MAX))
+        } else {
+            ("event", self.line_bytes_max)
+        }
+    }
+
     fn take_line(&mut self) -> Option<Result<WatchItem>> {
         let mut line = mem::take(&mut self.line);
-        let event = self.event(&line, line.len() + 1);
+        let event = self.event(&line);
         line.clear();
         shrink(&mut line);
         self.line = line;
         event
     }
 
-    /// The event of a line that takes so many bytes; `None` if there is nothing in it.
-    fn event(&mut self, line: &[u8], bytes: usize) -> Option<Result<WatchItem>> {
-        if space(line, 0) == line.len() {
-            self.read += bytes;
-            return None;
-        }
-        let event = self.read_event(line);
-        if event.is_err() {
+    /// The event of a line; `None` if there is nothing in it.
+    fn event(&mut self, line: &[u8]) -> Option<Result<WatchItem>> {
+        let event = (space(line, 0) < line.len()).then(|| self.read_event(line));
+        if let Some(Err(_)) = event {
             self.failed = true;
             self.chunk = Bytes::new();
         }
-        self.read += bytes;
-        Some(event)
+        // And the newline.
+        self.read += line.len() + 1;
+        event
     }
 
     /// What is written as servers write it is looked at once: an object that can be packed shows
@@ -89,6 +96,8 @@ impl WatchReader {
         match (&*event_type, change(&event_type)) {
             (_, Some(change)) => self.change(change, object, event_type == "DELETED"),
             ("BOOKMARK", _) => self.bookmark(object),
+            ("ERROR", _) if object.len() > STATUS_BYTES_MAX => Err(self
+                .protocol(&format!("an ERROR event over the limit of {STATUS_BYTES_MAX} bytes"))),
             ("ERROR", _) => Err(in_stream(object, &self.call)
                 .unwrap_or_else(|| self.protocol("an ERROR event without a Status"))),
             (other, _) => {
@@ -164,10 +173,11 @@ impl Reader for WatchReader {
         while !self.failed && !self.chunk.is_empty() {
             let newline = memchr::memchr(b'\n', &self.chunk);
             let part = self.chunk.split_to(newline.unwrap_or(self.chunk.len()));
-            if self.line.len() + part.len() > self.line_bytes_max {
+            let (what, bytes_max) = self.limit(&part);
+            if self.line.len() + part.len() > bytes_max {
                 return Some(self.fail(&format!(
-                    "the event that begins at byte {} is over the limit of {} bytes",
-                    self.read, self.line_bytes_max
+                    "the {what} that begins at byte {} is over the limit of {bytes_max} bytes",
+                    self.read
                 )));
             }
             if newline.is_none() {
@@ -177,7 +187,7 @@ impl Reader for WatchReader {
             self.chunk.advance(1);
             // A line that came in one piece, as nearly all do, is read where it is.
             let event = if self.line.is_empty() {
-                self.event(&part, part.len() + 1)
+                self.event(&part)
             } else {
                 self.line.extend_from_slice(&part);
                 self.take_line()

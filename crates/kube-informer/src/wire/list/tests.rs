@@ -288,6 +288,20 @@ fn i19_an_item_without_end_is_refused_at_the_limit() {
 }
 
 #[test]
+fn i19_little_is_kept_of_a_status_that_comes_instead() {
+    let long = "x".repeat(1 << 20);
+    let mut reader = reader(call());
+    push(&mut reader, format!(r#"{{"reason":"{long}","message":"{long}","kind":"Sta"#).as_bytes());
+    assert!(reader.next().is_none());
+    let Seen { reason, message, .. } = &reader.seen;
+    for kept in [reason, message] {
+        assert!(kept.as_ref().unwrap().chars().count() <= MESSAGE_CHARS_MAX + 1);
+    }
+    let all = read(format!(r#"{{"kind":"{long}","items":[]}}"#));
+    assert!(all.error().len() < 300, "{all:?}");
+}
+
+#[test]
 fn i19_items_that_were_taken_are_not_kept() {
     let items: Vec<_> = (0..1000).map(|n| pod(&format!("pod-{n}"), n)).collect();
     let text = list(&Value::from(items)).to_string();

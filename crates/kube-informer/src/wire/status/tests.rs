@@ -132,6 +132,16 @@ fn what_is_repeated_is_one_short_line() {
 }
 
 #[test]
+fn i19_of_many_causes_some_are_kept() {
+    let causes = vec![json!({}); 20_000];
+    let status = json!({"kind": "Status", "code": 422, "details": {"causes": causes}}).to_string();
+    assert!(status.len() < STATUS_BYTES_MAX);
+    let error = answered(422, &HeaderMap::new(), status.as_bytes(), &deployments());
+    let details = error.status().unwrap().details.as_ref().unwrap();
+    assert_eq!(details.causes.len(), CAUSES_MAX);
+}
+
+#[test]
 fn a_status_with_strange_numbers_is_still_one() {
     for (field, value) in [
         ("code", json!(-1)),

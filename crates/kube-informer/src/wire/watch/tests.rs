@@ -308,6 +308,37 @@ fn i19_a_line_without_end_is_refused_at_the_limit() {
     }
 }
 
+/// Kept and parsed whole, one of 30 MiB took 1.4 GiB.
+#[test]
+fn i19_an_error_event_over_the_limit_is_refused_while_it_arrives() {
+    static PIECE: [u8; 16 << 10] = [b'x'; 16 << 10];
+    let mut reader = reader(target());
+    reader.push(Bytes::from_static(br#"{"type":"ERROR","object":{"kind":"Status","message":""#));
+    assert!(reader.next().is_none());
+    for pushed in 1.. {
+        reader.push(Bytes::from_static(&PIECE));
+        if let Some(item) = reader.next() {
+            let error = item.unwrap_err();
+            assert!(error.to_string().contains("the ERROR event that begins at byte 0"), "{error}");
+            assert_eq!(pushed, STATUS_BYTES_MAX / PIECE.len() + 1);
+            assert_eq!(reader.line.capacity(), 0, "nothing is kept after an error");
+            break;
+        }
+    }
+    // One that has come whole, in whatever order, is measured too.
+    let long = "x".repeat(STATUS_BYTES_MAX);
+    let status = format!(r#"{{"kind":"Status","code":410,"message":"{long}"}}"#);
+    for line in [
+        format!(r#"{{"type":"ERROR","object":{status}}}"#),
+        format!(r#"{{"object":{status},"type":"ERROR"}}"#),
+    ] {
+        let error = error(line);
+        assert!(error.to_string().contains("ERROR event"), "{error}");
+        assert!(error.to_string().contains("over the limit"), "{error}");
+        assert!(matches!(error.cause(), Cause::Protocol));
+    }
+}
+
 #[test]
 fn i19_a_large_event_does_not_leave_a_large_buffer() {
     let mut reader = reader(target());
