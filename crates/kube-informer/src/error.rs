@@ -112,7 +112,7 @@ impl Error {
     pub fn is_decode(&self) -> bool {
         matches!(self.cause(), Cause::Decode { .. })
     }
-    /// An object could not be kept: it has no metadata, or a transform failed.
+    /// An object could not be kept: it has no metadata, is of another kind, or a transform failed.
     pub fn is_unreadable(&self) -> bool {
         matches!(self.cause(), Cause::Unreadable { .. })
     }

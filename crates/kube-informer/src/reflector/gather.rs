@@ -4,6 +4,9 @@ use hashbrown::HashMap;
 
 use crate::{Error, Object, ObjectKey};
 
+/// Of this many objects whose key cannot be read each has an error of its own.
+const NAMELESS_MAX: usize = 100;
+
 /// The objects of a list, or of the initial events of a streaming one, where objects may still
 /// change and go.
 #[derive(Default)]
@@ -57,6 +60,10 @@ impl Gather {
     pub(super) fn unreadable(&mut self, error: Error) {
         match error.key().cloned() {
             Some(key) => _ = self.unreadable.insert(key, error),
+            // They count all the same, but what is kept of them is one pointer each.
+            None if self.nameless.len() >= NAMELESS_MAX => {
+                self.nameless.extend_from_within(NAMELESS_MAX - 1..NAMELESS_MAX);
+            }
             None => self.nameless.push(error),
         }
     }
@@ -103,6 +110,19 @@ mod tests {
         assert_eq!(objects.len(), 1);
         let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(texts, ["a", "nameless"]);
+    }
+
+    #[test]
+    fn i19_many_nameless_objects_share_what_is_kept_of_them() {
+        let nameless = |nth: usize| Error::new(Cause::Unreadable { key: None }, nth.to_string());
+        let mut gather = Gather::new(false);
+        for nth in 0..10_000 {
+            gather.put_unreadable(nameless(nth), false);
+        }
+        let (_, errors) = gather.finish();
+        assert_eq!(errors.len(), 10_000);
+        assert_eq!(errors[NAMELESS_MAX - 1], nameless(NAMELESS_MAX - 1));
+        assert!(errors[NAMELESS_MAX..].iter().all(|error| *error == errors[NAMELESS_MAX - 1]));
     }
 
     /// Quadratic, this took 43 s.

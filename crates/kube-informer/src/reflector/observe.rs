@@ -2,8 +2,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::{ErrorReport, ListWatch, Next, State};
+
+/// Skipped objects are logged one by one, but in each period no more than these: there can be as many as
+/// the server sends.
+const SKIPS_LOGGED_MAX: u32 = 100;
+const SKIPS_PERIOD: Duration = Duration::from_secs(60);
 
 /// Told what a reflector does. All of these are quick.
 pub(crate) trait Observer: Send + Sync {
@@ -20,7 +28,7 @@ pub(crate) trait Observer: Send + Sync {
     /// The store is about to be given something.
     fn storing(&self) {}
     /// How long silence may last, now.
-    fn patience(&self, silence_max: std::time::Duration) {
+    fn patience(&self, silence_max: Duration) {
         let _ = silence_max;
     }
 }
@@ -45,6 +53,25 @@ pub(super) struct Observers<'a> {
     all: &'a [Arc<dyn Observer>],
     name: Arc<str>,
     trouble: Option<Trouble>,
+    skips: Skips,
+}
+
+/// The skipped objects that were logged since then.
+#[derive(Default)]
+struct Skips {
+    since: Option<Instant>,
+    logged: u32,
+}
+
+impl Skips {
+    /// Whether another is to be logged, and how many that makes.
+    fn log(&mut self) -> Option<u32> {
+        if self.since.is_none_or(|since| since.elapsed() >= SKIPS_PERIOD) {
+            *self = Self { since: Some(Instant::now()), logged: 0 };
+        }
+        self.logged = self.logged.saturating_add(1);
+        (self.logged <= SKIPS_LOGGED_MAX).then_some(self.logged)
+    }
 }
 
 /// The error that was logged last and is not over yet.
@@ -58,7 +85,7 @@ struct Trouble {
 
 impl<'a> Observers<'a> {
     pub(super) fn new(all: &'a [Arc<dyn Observer>], list_watch: &dyn ListWatch) -> Self {
-        Self { all, name: list_watch.name().into(), trouble: None }
+        Self { all, name: list_watch.name().into(), trouble: None, skips: Skips::default() }
     }
 
     pub(super) fn name(&self) -> &Arc<str> {
@@ -84,7 +111,7 @@ impl<'a> Observers<'a> {
         self.all.iter().for_each(|observer| observer.storing());
     }
 
-    pub(super) fn patience(&self, silence_max: std::time::Duration) {
+    pub(super) fn patience(&self, silence_max: Duration) {
         self.all.iter().for_each(|observer| observer.patience(silence_max));
     }
 
@@ -93,7 +120,7 @@ impl<'a> Observers<'a> {
         let polling = matches!(report.next, Next::Poll { .. });
         let known = |trouble: &Trouble| trouble.text == text && trouble.polling == polling;
         if report.next == Next::SkipObject {
-            tracing::warn!(informer = %self.name, "{report}");
+            self.skipped(report);
         } else if !self.trouble.as_ref().is_some_and(known) {
             let expired = report.error.is_expired();
             if expired {
@@ -105,6 +132,18 @@ impl<'a> Observers<'a> {
             self.trouble = Some(Trouble { text, polling, of_watch });
         }
         self.each(|observer| observer.error(report));
+    }
+
+    fn skipped(&mut self, report: &ErrorReport) {
+        match self.skips.log() {
+            Some(SKIPS_LOGGED_MAX) => tracing::warn!(
+                informer = %self.name,
+                "{report} (others are not logged until {} s after the first of these {SKIPS_LOGGED_MAX})",
+                SKIPS_PERIOD.as_secs()
+            ),
+            Some(_) => tracing::warn!(informer = %self.name, "{report}"),
+            None => {}
+        }
     }
 
     /// A list has come in full.
@@ -127,6 +166,21 @@ impl<'a> Observers<'a> {
             if catch_unwind(AssertUnwindSafe(|| tell(&**observer))).is_err() {
                 tracing::error!(informer = %self.name, "an observer of the informer panicked");
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn e1_skipped_objects_do_not_flood_the_log() {
+        let mut skips = Skips::default();
+        for _ in 0..3 {
+            let logged = (0..10_000).filter(|_| skips.log().is_some()).count();
+            assert_eq!(logged, SKIPS_LOGGED_MAX as usize);
+            tokio::time::advance(SKIPS_PERIOD).await;
         }
     }
 }

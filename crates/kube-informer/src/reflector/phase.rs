@@ -36,7 +36,11 @@ pub(crate) enum Effect {
 pub(crate) enum Seen {
     Added,
     Changed,
-    Bookmark { initial_events_end: bool },
+    Bookmark {
+        initial_events_end: bool,
+    },
+    /// What cannot be used and has no version: it shows that the connection lives, and no more.
+    Nothing,
 }
 
 /// What to do when nothing has come for a while.

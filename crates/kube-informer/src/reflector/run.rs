@@ -181,6 +181,9 @@ impl<'a> Driver<'a> {
             WatchItem::Modified(object) | WatchItem::Deleted(object) => {
                 (Seen::Changed, object.resource_version())
             }
+            WatchItem::Unreadable { resource_version, .. } if resource_version.is_empty() => {
+                (Seen::Nothing, resource_version)
+            }
             WatchItem::Unreadable { resource_version, .. } => (Seen::Changed, resource_version),
             WatchItem::Bookmark { resource_version, initial_events_end } => {
                 (Seen::Bookmark { initial_events_end: *initial_events_end }, resource_version)
@@ -195,7 +198,9 @@ impl<'a> Driver<'a> {
                 self.observers.heard();
                 self.store_ready().await;
                 self.apply(item);
-                self.observers.well();
+                if seen != Seen::Nothing {
+                    self.observers.well();
+                }
             }
             Effect::Replace(version) => {
                 self.observers.heard();

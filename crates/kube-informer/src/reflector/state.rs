@@ -215,6 +215,7 @@ impl Machine {
                     effect
                 }
                 Seen::Bookmark { .. } => Effect::Ignore,
+                Seen::Nothing => Effect::Gather,
                 Seen::Added | Seen::Changed => {
                     // What changes while the list is streamed does not show that the list goes on.
                     if seen == Seen::Added {
@@ -225,7 +226,11 @@ impl Machine {
                 }
             },
             Phase::Watch(watch) => {
-                (watch.heard, watch.events) = (now, watch.events + 1);
+                watch.heard = now;
+                if seen == Seen::Nothing {
+                    return Effect::Apply;
+                }
+                watch.events += 1;
                 if watch.lasted(now) >= HEALTHY_WATCH {
                     self.watches.reset();
                 }

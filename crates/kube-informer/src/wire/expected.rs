@@ -1,8 +1,12 @@
-//! Whether what came is of the kind that was asked for. If not, nothing of it can be trusted.
+//! Whether what came is of the kind that was asked for.
+//!
+//! Of a list that is not, nothing can be trusted. An event that is not is left out, and says nothing of
+//! the resource: its name would be that of something else.
 
 use super::Call;
 use super::peek::SaidTypes;
 use super::status::excerpt;
+use crate::error::Cause;
 use crate::{Error, Result};
 
 const PARTIAL: &str = "PartialObjectMetadata";
@@ -24,7 +28,11 @@ pub(crate) fn check_object(said: &SaidTypes<'_>, call: &Call) -> Result<()> {
                 && (version.is_empty() || version == target.api_version())
         }
     };
-    if right { Ok(()) } else { Err(wrong("an event", kind, version, call)) }
+    if right {
+        return Ok(());
+    }
+    let text = format!("an event is {}", difference(kind, version, call));
+    Err(Error::new(Cause::Unreadable { key: None }, text))
 }
 
 /// A list. What its kind is called is up to whoever defined the resource.
@@ -36,16 +44,20 @@ pub(crate) fn check_list(kind: &str, version: &str, call: &Call) -> Result<()> {
         (None, "List") if version == "v1" => true,
         (None, _) => version.is_empty() || version == target.api_version(),
     };
-    if right { Ok(()) } else { Err(wrong("the answer", kind, version, call)) }
+    if right {
+        return Ok(());
+    }
+    let text = format!("cannot {call}: the answer is {}", difference(kind, version, call));
+    Err(Error::protocol(text))
 }
 
-fn wrong(what: &str, kind: &str, version: &str, call: &Call) -> Error {
+fn difference(kind: &str, version: &str, call: &Call) -> String {
     let shown = |text| excerpt(text, KIND_CHARS_MAX).unwrap_or_else(|| "(none)".to_owned());
     let expected = call.target.kind.as_deref().unwrap_or(&call.target.plural);
-    Error::protocol(format!(
-        "cannot {call}: {what} is of kind {:?} of {:?}, expected {expected:?} of {:?}",
+    format!(
+        "of kind {:?} of {:?}, expected {expected:?} of {:?}",
         shown(kind),
         shown(version),
         call.target.api_version(),
-    ))
+    )
 }

@@ -16,10 +16,13 @@ use super::{Call, OBJECT_BYTES_MAX, Reader, WatchItem, peek, shrink};
 use crate::error::Cause;
 use crate::json::{ValueEnd, space};
 use crate::object::{Packer, Types, position};
-use crate::{Error, Object, Result};
+use crate::{Error, Object, ResourceVersion, Result};
 
 /// What an event has around its object.
 const ENVELOPE_BYTES_MAX: usize = 1 << 10;
+
+/// How much is repeated of a type that is not known.
+const TYPE_CHARS_MAX: usize = 30;
 
 /// Reads a watch.
 ///
@@ -94,39 +97,47 @@ impl WatchReader {
         let Envelope { event_type, object } = envelope(line)
             .map_err(|what| self.protocol(&format!("the event at byte {}: {what}", self.read)))?;
         match (&*event_type, change(&event_type)) {
-            (_, Some(change)) => self.change(change, object, event_type == "DELETED"),
+            (_, Some(change)) => Ok(self.change(change, object, event_type == "DELETED")),
             ("BOOKMARK", _) => self.bookmark(object),
             ("ERROR", _) if object.len() > STATUS_BYTES_MAX => Err(self
                 .protocol(&format!("an ERROR event over the limit of {STATUS_BYTES_MAX} bytes"))),
             ("ERROR", _) => Err(in_stream(object, &self.call)
                 .unwrap_or_else(|| self.protocol("an ERROR event without a Status"))),
             (other, _) => {
-                let other = excerpt(other, 30).unwrap_or_default();
-                Err(self.protocol(&format!("an event of the unknown type {other:?}")))
+                let other = excerpt(other, TYPE_CHARS_MAX).unwrap_or_default();
+                Ok(skipped(&format!("an event is of the unknown type {other:?}")))
             }
         }
     }
 
-    fn change(&self, change: Change, object: &[u8], deleted: bool) -> Result<WatchItem> {
-        check_object(&peek::types(object), &self.call)?;
-        Ok(match self.packer.pack(object, self.types.as_ref()) {
+    fn change(&self, change: Change, object: &[u8], deleted: bool) -> WatchItem {
+        if let Err(error) = check_object(&peek::types(object), &self.call) {
+            return WatchItem::Unreadable {
+                error,
+                resource_version: ResourceVersion::default(),
+                deleted,
+            };
+        }
+        match self.packer.pack(object, self.types.as_ref()) {
             Ok(object) => change(object),
             Err(error) => {
                 let (error, resource_version) = peek::identified(error, object);
                 WatchItem::Unreadable { error, resource_version, deleted }
             }
-        })
+        }
     }
 
+    /// A bookmark, or why it cannot be used. A list that is streamed has no end without its last one:
+    /// that one is not left out, or its end would be waited for in vain.
     fn bookmark(&self, object: &[u8]) -> Result<WatchItem> {
         #[derive(Deserialize)]
         struct Bookmark {
             metadata: Metadata,
         }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
+        #[derive(Default, Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
         struct Metadata {
-            resource_version: String,
+            resource_version: Option<Value>,
             annotations: Option<Annotations>,
         }
         #[derive(Deserialize)]
@@ -135,14 +146,25 @@ impl WatchReader {
             initial_events_end: Option<Value>,
         }
         let read = serde_json::from_slice::<Bookmark>(object).ok().map(|read| read.metadata);
-        let Some(metadata) = read.filter(|metadata| !metadata.resource_version.is_empty()) else {
-            return Err(self.protocol("a bookmark without a resourceVersion"));
+        let Metadata { resource_version, annotations } = read.unwrap_or_default();
+        let resource_version =
+            resource_version.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let end = annotations.and_then(|annotations| annotations.initial_events_end);
+        let initial_events_end = end.is_some_and(|end| end == "true");
+        let wrong = match check_object(&peek::types(object), &self.call) {
+            Err(error) => error.to_string(),
+            Ok(()) if resource_version.is_empty() => {
+                "a bookmark is without a resourceVersion".to_owned()
+            }
+            Ok(()) => {
+                let resource_version = resource_version.into();
+                return Ok(WatchItem::Bookmark { resource_version, initial_events_end });
+            }
         };
-        let end = metadata.annotations.and_then(|annotations| annotations.initial_events_end);
-        Ok(WatchItem::Bookmark {
-            resource_version: metadata.resource_version.into(),
-            initial_events_end: end.is_some_and(|end| end == "true"),
-        })
+        if initial_events_end {
+            return Err(self.protocol(&format!("at the end of the initial events {wrong}")));
+        }
+        Ok(skipped(&wrong))
     }
 
     fn fail(&mut self, what: &str) -> Result<WatchItem> {
@@ -217,6 +239,12 @@ impl Reader for WatchReader {
 struct Envelope<'a> {
     event_type: Cow<'a, str>,
     object: &'a [u8],
+}
+
+/// An event that says nothing that is understood: it has neither key nor version.
+fn skipped(why: &str) -> WatchItem {
+    let error = Error::new(Cause::Unreadable { key: None }, why);
+    WatchItem::Unreadable { error, resource_version: ResourceVersion::default(), deleted: false }
 }
 
 /// What an event says of its object.

@@ -122,6 +122,54 @@ async fn i8_what_cannot_be_kept_in_a_watch_is_recorded_until_it_can_or_is_gone()
     assert_eq!(running.names(), ["b"]);
 }
 
+/// Were they taken for an end of the watch, the next thing would be a list.
+#[tokio::test(start_paused = true)]
+async fn r51_r54_events_of_another_kind_or_type_are_skipped_and_the_watch_goes_on() {
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {
+        "name": "a", "namespace": "default", "resourceVersion": "60",
+    }});
+    for initial in [true, false] {
+        let server = server();
+        let script = Script::default();
+        let strange = vec![
+            event("MODIFIED", &job),
+            event("DELETED", &job),
+            event("PATCHED", &stored("a", "2", "61")),
+            event("BOOKMARK", &job),
+        ];
+        let mut lines = vec![event("ADDED", &stored("a", "1", "40"))];
+        let end = bookmark("50", Some("true"));
+        if initial {
+            lines.extend(strange);
+            lines.push(end);
+        } else {
+            lines.push(end);
+            lines.extend(strange);
+        }
+        script.watch(lines, End::Silent);
+        let source = KubeListWatch::of::<ConfigMap>(script.client(&server));
+        let running = Running::from_source(server, source, |builder| builder);
+        let book = Book::keep(&running.informer);
+        let running = running.sync().await;
+        settle().await;
+        assert_eq!(running.errors.nexts(), ["skip"; 4], "initial: {initial}");
+        assert_eq!(book.news(), ["add a initially", "synced"]);
+        assert_eq!(running.names(), ["a"]);
+        // None of their versions counts, and none of their names is that of an object that failed.
+        assert_eq!(running.informer.resource_version(), *"50");
+        let failed = running.informer.failed();
+        assert!(
+            !failed.is_empty() && failed.iter().all(|error| error.key().is_none()),
+            "{failed:?}"
+        );
+        assert!(running.informer.is_live());
+        let texts: Vec<_> = running.errors.all().iter().map(ToString::to_string).collect();
+        assert!(texts[0].contains("an event is of kind \"Job\" of \"batch/v1\""), "{}", texts[0]);
+        assert!(texts[2].contains("an event is of the unknown type \"PATCHED\""), "{}", texts[2]);
+        assert!(texts[2].ends_with("going on without this object"), "{}", texts[2]);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn i19_objects_too_deep_and_too_long_end_no_process() {
     let server = server();

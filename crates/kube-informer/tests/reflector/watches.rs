@@ -235,39 +235,40 @@ async fn r53_r45_a_bookmark_advances_the_version_and_no_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r51_another_kind_in_the_stream_is_reported_and_never_taken() {
-    // client-go logs and skips it; then the version moves past what may have been a change.
+async fn r51_another_kind_in_the_stream_is_reported_and_skipped() {
     let server = server();
     let script = Script::default();
     let secret = serde_json::json!({
         "apiVersion": "v1", "kind": "Secret",
-        "metadata": {"name": "s", "namespace": "default", "resourceVersion": "60", "uid": "s"},
+        "metadata": {"name": "a", "namespace": "default", "resourceVersion": "60", "uid": "s"},
     });
-    script.list(&list("50", "", []));
-    script.watch([event("ADDED", &secret)], End::Silent);
-    script.list(&list("70", "", [stored("a", "1", "65")]));
+    script.list(&list("50", "", [stored("a", "1", "40")]));
+    script.watch([event("DELETED", &secret)], End::Closed);
+    script.watch([event("ADDED", &stored("b", "1", "51"))], End::Silent);
     let source = KubeListWatch::of::<ConfigMap>(script.client(&server));
     let reflecting = reflect(Listed(source));
     seconds(5).await;
-    assert_eq!(reflecting.written(), ["replace @50", "replace a @70"]);
-    assert_eq!(reflecting.errors.nexts(), ["relist"]);
-    let text = reflecting.errors.last().error.to_string();
+    assert_eq!(reflecting.written(), ["replace a @50", "add b @51"]);
+    let text = reflecting.errors.all()[0].to_string();
     assert!(text.contains("Secret"), "{text}");
+    // It moves no version, and a watch that brings nothing else is one that brings nothing.
+    assert_eq!(reflecting.errors.nexts(), ["skip", "resume"]);
+    assert_eq!(asked(&server)[1..], ["watch rv=50", "watch rv=50"]);
     reflecting.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn r54_events_of_an_unknown_type_are_never_skipped_in_silence() {
+async fn r54_events_of_an_unknown_type_are_reported_and_skipped() {
     let server = server();
     let script = Script::default();
     script.list(&list("50", "", []));
-    script.watch([event("CHANGED", &stored("a", "1", "51"))], End::Silent);
-    script.list(&list("51", "", [stored("a", "1", "51")]));
+    let changed = event("CHANGED", &stored("a", "1", "60"));
+    script.watch([changed, event("ADDED", &stored("b", "1", "51"))], End::Silent);
     let source = KubeListWatch::of::<ConfigMap>(script.client(&server));
     let reflecting = reflect(Listed(source));
     seconds(5).await;
-    assert_eq!(reflecting.errors.len(), 1);
-    assert_eq!(reflecting.written(), ["replace @50", "replace a @51"]);
+    assert_eq!(reflecting.errors.nexts(), ["skip"]);
+    assert_eq!(reflecting.written(), ["replace @50", "add b @51"]);
     reflecting.stop().await;
 }
 
