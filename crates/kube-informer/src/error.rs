@@ -7,6 +7,10 @@ use std::time::Duration;
 use kube_core::Status;
 
 use crate::ObjectKey;
+use crate::shown::shown;
+
+/// Longer than any text of ours: more was written by a server, or by hooks.
+const TEXT_CHARS_MAX: usize = 4000;
 
 /// What hooks may fail with; `anyhow::Error`, `kube::Error` and `String` all convert.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -16,7 +20,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Everything that can go wrong, opaque; ask it with the predicates. Cheap to clone.
 ///
 /// Its text says what was wrong, where, and where possible what to do about it. It never contains
-/// the body of an object, a token, or a header.
+/// the body of an object, a token, or a header, and is one line: whatever a server or a hook has written is
+/// in it with control characters escaped, and cut off where it is long.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -60,7 +65,8 @@ pub(crate) enum Cause {
 
 impl Error {
     pub(crate) fn new(cause: Cause, text: impl Into<String>) -> Self {
-        Self(Arc::new(Inner { cause, text: text.into().into() }))
+        let text = shown(&text.into(), TEXT_CHARS_MAX).into();
+        Self(Arc::new(Inner { cause, text }))
     }
     pub(crate) fn invalid(text: impl Into<String>) -> Self {
         Self::new(Cause::Invalid, text)

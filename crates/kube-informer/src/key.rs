@@ -6,11 +6,19 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::Error;
+use crate::shown::shown;
+
+/// How much of a key is shown. Names have up to 253 characters, namespaces up to 63.
+const KEY_CHARS_MAX: usize = 512;
 
 /// `namespace/name`, or `name` for a cluster-scoped object. One allocation, cheap to clone.
 ///
 /// The uid is not part of it: an object that is deleted and made again under the same name has the
 /// same key.
+///
+/// [`as_str`](Self::as_str) is exact. What a key is shown as (`{}`) fits into a line of a log, whatever a
+/// server calls its objects: control characters are escaped, and a name that is longer than any that
+/// Kubernetes allows is cut off.
 ///
 /// ```
 /// use kube_informer::ObjectKey;
@@ -97,12 +105,12 @@ impl Hash for ObjectKey {
 
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.text)
+        f.pad(&shown(&self.text, KEY_CHARS_MAX))
     }
 }
 impl fmt::Debug for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -177,6 +185,17 @@ mod tests {
     fn l4_an_empty_namespace_is_none_however_a_key_is_written() {
         assert_eq!(KeyRef::from(("", "b")), KeyRef::from("b"));
         assert_eq!(KeyRef::from("/b"), KeyRef::from(&ObjectKey::cluster("b")));
+    }
+
+    #[test]
+    fn i20_a_key_that_would_steer_a_terminal_is_shown_escaped_and_is_exact_otherwise() {
+        let key = ObjectKey::namespaced("a\n", "\u{1b}[2J\u{202e}");
+        assert_eq!(key.as_str(), "a\n/\u{1b}[2J\u{202e}");
+        assert_eq!(key.to_string(), r"a\n/\u{1b}[2J\u{202e}");
+        assert_eq!(format!("{key:?}"), key.to_string());
+        let long = ObjectKey::cluster(&"x".repeat(1 << 20));
+        assert_eq!((long.to_string().chars().count(), long.as_str().len()), (513, 1 << 20));
+        assert_eq!(format!("{:>8}", ObjectKey::namespaced("a", "b")), "     a/b");
     }
 
     #[test]

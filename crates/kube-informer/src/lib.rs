@@ -111,6 +111,7 @@ mod json;
 mod key;
 mod object;
 mod selector;
+mod shown;
 mod status;
 mod transform;
 mod version;

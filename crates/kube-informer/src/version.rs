@@ -5,6 +5,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::shown::shown;
+
+/// How much of a version is shown.
+const SHOWN_CHARS_MAX: usize = 100;
 /// Twenty digits are every 64-bit number.
 const INLINE_BYTES_MAX: usize = 22;
 
@@ -119,12 +123,12 @@ impl PartialOrd for ResourceVersion {
 
 impl fmt::Display for ResourceVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        f.pad(&shown(self.as_str(), SHOWN_CHARS_MAX))
     }
 }
 impl fmt::Debug for ResourceVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -166,6 +170,12 @@ mod tests {
         assert_eq!(version("a").partial_cmp(&version("1")), None);
         assert_eq!(version("").partial_cmp(&version("1")), None);
         assert_eq!(version("07").partial_cmp(&version("7")), None);
+    }
+
+    #[test]
+    fn a_version_of_a_strange_server_is_shown_in_one_short_line() {
+        let shown = version(&"1\n".repeat(1 << 20)).to_string();
+        assert!(shown.starts_with(r"1\n1\n") && shown.len() < 200, "{shown}");
     }
 
     #[test]

@@ -223,12 +223,12 @@ fn yaml_document(
 fn filled_in(template: &Template, record: &Record) -> Result<String, String> {
     let event = serde_json::to_value(Envelope::new(record, None)).map_err(unwritable(record))?;
     let text = template.render(&record.value()?, &event);
-    text.map(ended).map_err(|error| format!("{}: {error}", record.key()))
+    text.map(ended).map_err(|error| format!("{}: {error}", record.object.key()))
 }
 
 fn found(path: &JsonPath, record: &Record) -> Result<String, String> {
     let text = path.render(&record.value()?);
-    text.map(ended).map_err(|error| format!("{}: {error}", record.key()))
+    text.map(ended).map_err(|error| format!("{}: {error}", record.object.key()))
 }
 
 fn ended(mut text: String) -> String {
@@ -239,5 +239,5 @@ fn ended(mut text: String) -> String {
 }
 
 fn unwritable<E: std::fmt::Display>(record: &Record) -> impl Fn(E) -> String {
-    move |error| format!("{} cannot be written: {error}", record.key())
+    move |error| format!("{} cannot be written: {error}", record.object.key())
 }

@@ -77,9 +77,9 @@ impl Record {
         Some(record)
     }
 
-    /// `namespace/name`, or the name alone.
+    /// `namespace/name`, or the name alone, exactly as the server has it.
     pub(crate) fn key(&self) -> String {
-        self.object.key().to_string()
+        self.object.key().as_str().to_owned()
     }
 
     pub(crate) fn version(&self) -> &str {

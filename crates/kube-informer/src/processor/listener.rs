@@ -333,7 +333,7 @@ impl Listener {
     fn panicked(&self, what: &str, key: Option<&ObjectKey>) {
         let panics = self.panics.fetch_add(1, Ordering::Relaxed) + 1;
         let informer = self.informer();
-        let (handler, key) = (&*self.name, key.map_or("", ObjectKey::as_str));
+        let (handler, key) = (&*self.name, key.map(ToString::to_string).unwrap_or_default());
         tracing::error!(informer = &*informer, handler, key, panics, "{what}");
         if self.manner.crash_on_panic {
             tracing::error!(informer = &*informer, handler, "it is to crash the process then");

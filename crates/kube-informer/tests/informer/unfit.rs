@@ -122,6 +122,38 @@ async fn i8_what_cannot_be_kept_in_a_watch_is_recorded_until_it_can_or_is_gone()
     assert_eq!(running.names(), ["b"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn i20_names_that_would_steer_a_terminal_are_escaped_in_reports_and_exact_otherwise() {
+    let (good, bad) = ("a\n\u{1b}[2J", format!("b\r\u{202e}{}", "x".repeat(1 << 20)));
+    let mut unreadable = stored(&bad, "1", "41");
+    unreadable["metadata"]["labels"] = json!([1]);
+    let server = server();
+    let script = Script::default();
+    script.watch(
+        [
+            event("ADDED", &stored(good, "1", "40")),
+            event("ADDED", &unreadable),
+            bookmark("50", Some("true")),
+        ],
+        End::Silent,
+    );
+    let source = KubeListWatch::of::<ConfigMap>(script.client(&server));
+    let running = Running::from_source(server, source, |builder| builder).sync().await;
+    let object = running.informer.lister().get(("default", good)).unwrap();
+    assert_eq!((object.name(), object.key().name()), (good, good));
+    let report = &running.errors.all()[0];
+    assert_eq!(report.error.key().unwrap().name(), bad);
+    for text in [
+        report.to_string(),
+        format!("{report:?}"),
+        report.error.key().unwrap().to_string(),
+        format!("{object:?}"),
+    ] {
+        assert!(text.len() < 2000 && text.chars().all(|c| matches!(c, ' '..='~' | '…')), "{text}");
+    }
+    assert!(report.to_string().contains(r"default/b\r\u{202e}xxx"), "{report}");
+}
+
 /// Were they taken for an end of the watch, the next thing would be a list.
 #[tokio::test(start_paused = true)]
 async fn r51_r54_events_of_another_kind_or_type_are_skipped_and_the_watch_goes_on() {

@@ -117,7 +117,7 @@ impl Text {
         self.widen_names(&record.key());
         let line = self.line_room();
         let Some(table) = self.tables.get_mut(record.watched.place) else {
-            return Err(format!("{} is of no type that is watched", record.key()));
+            return Err(format!("{} is of no type that is watched", record.object.key()));
         };
         let cells = table.cells(record, line)?;
         let first = !std::mem::replace(&mut table.titled, true);

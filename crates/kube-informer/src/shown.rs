@@ -1,0 +1,55 @@
+//! Texts of others, as a part of one line of a log or a terminal.
+
+use std::borrow::Cow;
+
+/// The text with everything escaped that could break a line, steer a terminal or turn around the direction of
+/// writing, and cut off after so many characters. What is harmless and short stays as it is.
+pub(crate) fn shown(text: &str, chars_max: usize) -> Cow<'_, str> {
+    if text.len() <= chars_max && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.into();
+    }
+    let mut line = String::new();
+    for (nth, c) in text.chars().enumerate() {
+        if nth == chars_max {
+            line.push('…');
+            break;
+        }
+        match c {
+            // Also those that a Debug string has to escape.
+            ' '..='~' => line.push(c),
+            // The unprintable ones are escaped, and marks that go on top of the character before.
+            _ => line.extend(c.escape_debug()),
+        }
+    }
+    line.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_harmless_stays_as_it_is() {
+        for text in ["", "shop/web-0", "system:node \"a\" \\ 'b'", "Größe 名前 …"] {
+            assert_eq!(shown(text, 100), text);
+        }
+        assert!(matches!(shown("shop/web-0", 10), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_would_steer_a_terminal_is_escaped() {
+        let hostile =
+            "a\nb\r\x1b[2J\u{9b}31m\u{202e}gpj.\u{2066}\u{200b}\u{feff}\u{0}\u{7f}\u{2028}\t";
+        let safe = shown(hostile, 1000);
+        assert!(safe.starts_with(r"a\nb\r\u{1b}[2J\u{9b}31m\u{202e}gpj.\u{2066}"), "{safe}");
+        assert!(safe.chars().all(|c| matches!(c, ' '..='~')), "{safe}");
+        assert_eq!(shown(&safe, 1000), safe, "what is safe stays");
+    }
+
+    #[test]
+    fn what_is_long_is_cut() {
+        assert_eq!(shown(&"ü".repeat(1 << 20), 3), "üüü…");
+        assert_eq!(shown("abcd", 3), "abc…");
+        assert_eq!(shown("abc", 3), "abc");
+    }
+}
