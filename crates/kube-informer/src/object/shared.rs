@@ -76,17 +76,19 @@ fn pairs<'a>(
 
 /// Values that are in use somewhere. It keeps none of them alive.
 ///
-/// Dead ones are looked for after as many calls as there were live ones the last time: this costs
-/// every call the same on average, and what is dead is soon gone while anything happens at all.
-struct Pool<T> {
+/// Dead ones go in two ways, each of which costs every call the same on average. Those that a search comes
+/// across are removed by it: a value that comes and goes leaves nothing behind that the next search for it
+/// would have to pass. The others are looked for after as many calls as there were live ones the last time:
+/// what is dead is soon gone while anything happens at all.
+struct Pool<T, S = DefaultHashBuilder> {
     /// With their hashes, which dead ones could not be asked for.
     known: HashTable<(u64, Weak<T>)>,
-    hasher: DefaultHashBuilder,
+    hasher: S,
     /// After how many calls to look for dead ones.
     prune_in: usize,
 }
 
-impl<T> Pool<T> {
+impl<T, S: BuildHasher> Pool<T, S> {
     /// The value that `is_it` knows, or a new one.
     fn share(
         &mut self,
@@ -96,10 +98,15 @@ impl<T> Pool<T> {
     ) -> Arc<T> {
         self.prune();
         let hash = self.hasher.hash_one(found);
-        let alive = |weak: &Weak<T>| weak.upgrade().filter(|value| is_it(value));
-        let entry = self.known.find(hash, |(known, weak)| *known == hash && alive(weak).is_some());
-        if let Some(value) = entry.and_then(|(_, weak)| weak.upgrade()) {
-            return value;
+        // It, or one that is dead.
+        let ends_search = |(known, weak): &(u64, Weak<T>)| {
+            *known == hash && weak.upgrade().is_none_or(|value| is_it(&value))
+        };
+        while let Ok(entry) = self.known.find_entry(hash, ends_search) {
+            if let Some(value) = entry.get().1.upgrade() {
+                return value;
+            }
+            entry.remove();
         }
         let value = Arc::new(make());
         self.known.insert_unique(hash, (hash, Arc::downgrade(&value)), |(hash, _)| *hash);
@@ -119,8 +126,73 @@ impl<T> Pool<T> {
     }
 }
 
-impl<T> Default for Pool<T> {
+impl<T, S: Default> Default for Pool<T, S> {
     fn default() -> Self {
-        Self { known: HashTable::new(), hasher: DefaultHashBuilder::default(), prune_in: 0 }
+        Self { known: HashTable::new(), hasher: S::default(), prune_in: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::hash::{BuildHasherDefault, Hasher};
+
+    use super::*;
+
+    /// Everything has the same hash.
+    #[derive(Default)]
+    struct Same;
+    impl Hasher for Same {
+        fn finish(&self) -> u64 {
+            7
+        }
+        fn write(&mut self, _: &[u8]) {}
+    }
+
+    fn share<S: BuildHasher>(pool: &mut Pool<u32, S>, value: u32) -> Arc<u32> {
+        pool.share(&value, |known| *known == value, || value)
+    }
+
+    /// They were collected until there were as many as live ones: 1.2 ms for every object.
+    #[test]
+    fn what_comes_and_goes_leaves_nothing_behind() {
+        let mut pool: Pool<u32> = Pool::default();
+        let live: Vec<_> = (0..5000).map(|value| share(&mut pool, value)).collect();
+        for _ in 0..4000 {
+            drop(share(&mut pool, 1_000_000));
+            drop(share(&mut pool, 1_000_001));
+            assert!(pool.known.len() <= live.len() + 2);
+        }
+    }
+
+    #[test]
+    fn dead_ones_of_the_same_hash_are_passed_once() {
+        let mut pool: Pool<u32, BuildHasherDefault<Same>> = Pool::default();
+        let dead: Vec<_> = (0..200).map(|value| share(&mut pool, value)).collect();
+        drop(dead);
+        let live = share(&mut pool, 1000);
+        assert_eq!(pool.known.len(), 1, "the search has removed all that it came across");
+        for value in 0..10_000 {
+            let looked_at = Cell::new(0);
+            let is_it = |known: &u32| {
+                looked_at.set(looked_at.get() + 1);
+                *known == value
+            };
+            drop(pool.share(&value, is_it, || value));
+            // Once more after a dead one has been removed.
+            assert!(looked_at.get() <= 2 && pool.known.len() <= 2);
+        }
+        assert!(Arc::ptr_eq(&live, &share(&mut pool, 1000)));
+    }
+
+    #[test]
+    fn what_is_dead_goes_without_being_searched_for() {
+        let mut pool: Pool<u32> = Pool::default();
+        let mut most = 0;
+        for value in 0..100_000 {
+            drop(share(&mut pool, value));
+            most = most.max(pool.known.len());
+        }
+        assert!(most <= PRUNE_ENTRIES_MIN + 1, "{most}");
     }
 }
