@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::BoxError;
-use crate::object::position;
-use crate::{Error, FieldPath, Result};
+use crate::object::{Packer, Step as PathStep, position};
+use crate::{Error, FieldPath, Object, Result};
 
 /// How an informer keeps objects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -31,9 +31,10 @@ pub enum Storage {
 /// arrives. It is not done again to what is in the cache: not for a resync, and not for a delete
 /// that was missed.
 ///
-/// Only the body changes. What [`Object`](crate::Object) says itself (key, uid, versions, labels,
-/// owner) is always that of the object as it came, so that no transform can confuse the cache; a
-/// name or a resourceVersion that is dropped is only missing from what is decoded.
+/// What is read from an object afterwards, its labels and its owner included, is what the transform has made of
+/// it: selectors, indexes and handlers see the same object as [`decode`](crate::Object::decode). Only key, uid
+/// and resourceVersion always are those that the server sent, so that no transform can confuse the cache. One
+/// that changes or drops the name does so in what is decoded, and nowhere else.
 ///
 /// An object whose transform fails or panics is not kept, and reported as unreadable.
 ///
@@ -49,7 +50,10 @@ pub enum Storage {
 /// assert_eq!(lean, lean.clone().then(Transform::default()));
 /// ```
 #[derive(Clone, Default)]
-pub struct Transform(Vec<Step>);
+pub struct Transform {
+    steps: Vec<Step>,
+    changes_header: bool,
+}
 
 #[derive(Clone)]
 enum Step {
@@ -59,7 +63,8 @@ enum Step {
 }
 type Map = dyn Fn(&[u8]) -> Result<Vec<u8>> + Send + Sync;
 
-/// What `keep_fields` always keeps: what the header is made of, and what decoding needs.
+/// What `keep_fields` always keeps: what the header is made of, and what decoding needs. Whatever drops
+/// something of it may change the header.
 static HEADER: LazyLock<Vec<FieldPath>> = LazyLock::new(|| {
     let metadata = [
         "name",
@@ -79,7 +84,11 @@ impl Transform {
     /// Leaves out these fields; the bytes are cut, nothing is decoded.
     pub fn drop_fields<P: Into<FieldPath>>(paths: impl IntoIterator<Item = P>) -> Self {
         let paths: Vec<FieldPath> = paths.into_iter().map(Into::into).collect();
-        Self(if paths.is_empty() { Vec::new() } else { vec![Step::Drop(paths)] })
+        if paths.is_empty() {
+            return Self::default();
+        }
+        let changes_header = paths.iter().any(is_of_header);
+        Self { steps: vec![Step::Drop(paths)], changes_header }
     }
 
     /// Keeps only these fields, and `apiVersion`, `kind` and of the metadata what [`Object`] says
@@ -87,7 +96,8 @@ impl Transform {
     ///
     /// [`Object`]: crate::Object
     pub fn keep_fields<P: Into<FieldPath>>(paths: impl IntoIterator<Item = P>) -> Self {
-        Self(vec![Step::Keep(paths.into_iter().map(Into::into).collect())])
+        let paths = paths.into_iter().map(Into::into).collect();
+        Self { steps: vec![Step::Keep(paths)], changes_header: false }
     }
 
     /// Decodes, changes and packs again: the dear one.
@@ -117,7 +127,7 @@ impl Transform {
             serde_json::to_vec(&object)
                 .map_err(|error| failed("made what cannot be written", &position(&error)))
         };
-        Self(vec![Step::Map(Arc::new(step))])
+        Self { steps: vec![Step::Map(Arc::new(step))], changes_header: true }
     }
 
     /// [`map`](Self::map) over JSON, for objects of any kind.
@@ -138,18 +148,43 @@ impl Transform {
 
     /// First this, then that.
     pub fn then(mut self, next: Transform) -> Self {
-        self.0.extend(next.0);
+        self.steps.extend(next.steps);
+        self.changes_header |= next.changes_header;
         self
     }
 
     /// Nothing is done.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.steps.is_empty()
+    }
+
+    /// The object as an informer with this transform keeps it: for tests of a transform, and for sources and
+    /// stores of one's own. The error names the object and says why it cannot be transformed.
+    ///
+    /// ```
+    /// use kube_informer::{Object, Transform};
+    ///
+    /// let lean = Transform::drop_fields(["status"]).then(Transform::json(|pod| {
+    ///     pod["metadata"]["labels"]["team"] = "web".into();
+    /// }));
+    /// let json = r#"{"metadata": {"name": "a", "labels": {"app": "shop"}}, "status": {"phase": "Running"}}"#;
+    /// let pod: Object = Object::from_json(json)?;
+    /// let kept = lean.apply(&pod)?;
+    /// assert_eq!(kept.field::<String>("status.phase")?, None);
+    /// assert_eq!(kept.labels().get("team"), Some("web"));
+    /// assert_eq!(pod.labels().get("team"), None);
+    /// # Ok::<(), kube_informer::Error>(())
+    /// ```
+    pub fn apply<K>(&self, object: &Object<K>) -> Result<Object<K>> {
+        if self.is_empty() {
+            return Ok(object.clone());
+        }
+        Packer::plain().transform(self, object.clone().cast()).map(Object::cast)
     }
 
     /// What is wrong with its paths, so that this need not be found out with each object.
     pub(crate) fn check(&self) -> Result<()> {
-        for step in &self.0 {
+        for step in &self.steps {
             if let Step::Drop(paths) | Step::Keep(paths) = step {
                 paths.iter().try_for_each(|path| path.steps().map(drop))?;
             }
@@ -157,9 +192,14 @@ impl Transform {
         Ok(())
     }
 
+    /// Whether labels, owner and the rest of the header may be others afterwards.
+    pub(crate) fn changes_header(&self) -> bool {
+        self.changes_header
+    }
+
     /// The body of an object as it is to be kept. The error says why it cannot be.
-    pub(crate) fn apply<'a>(&self, json: Cow<'a, [u8]>) -> Result<Cow<'a, [u8]>> {
-        self.0.iter().try_fold(json, |json, step| {
+    pub(crate) fn apply_to_json<'a>(&self, json: Cow<'a, [u8]>) -> Result<Cow<'a, [u8]>> {
+        self.steps.iter().try_fold(json, |json, step| {
             let changed = match step {
                 Step::Drop(paths) => cut::without(&json, paths)?,
                 Step::Keep(paths) => cut::only(&json, paths.iter().chain(&*HEADER))?,
@@ -168,6 +208,20 @@ impl Transform {
             Ok(changed.map_or(json, Cow::Owned))
         })
     }
+}
+
+/// Whether a path leads to something of the header, or into it.
+fn is_of_header(path: &FieldPath) -> bool {
+    let Ok(steps) = path.steps() else { return false };
+    HEADER.iter().filter_map(|header| header.steps().ok()).any(|header| {
+        steps.iter().zip(header).all(|(step, header)| match (step, header) {
+            (PathStep::Key(name) | PathStep::Either(name, _), PathStep::Key(header)) => {
+                name == header
+            }
+            (PathStep::Every, _) => true,
+            _ => false,
+        })
+    })
 }
 
 /// What a function of somebody else makes of it, whatever that function does.
@@ -187,7 +241,7 @@ impl PartialEq for Transform {
             (Step::Map(ours), Step::Map(theirs)) => Arc::ptr_eq(ours, theirs),
             _ => false,
         };
-        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(same)
+        self.steps.len() == other.steps.len() && self.steps.iter().zip(&other.steps).all(same)
     }
 }
 
@@ -198,7 +252,7 @@ impl fmt::Debug for Transform {
             Step::Keep(paths) => format!("keep {paths:?}"),
             Step::Map(_) => "map".to_owned(),
         };
-        f.debug_list().entries(self.0.iter().map(step)).finish()
+        f.debug_list().entries(self.steps.iter().map(step)).finish()
     }
 }
 

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use super::header::{self, Found};
+use super::header::{self, Found, Problem};
 use super::shared::Shared;
 use super::{Body, Header, Memo, Object, Raw};
 use crate::error::Cause;
@@ -53,7 +53,8 @@ impl Packer {
 
     /// The object, or (`Error::is_unreadable`) why there is none, with its key if that can be read.
     ///
-    /// The header is that of the object as it came, whatever the transform does to it.
+    /// Key, uid and version are those that came, whatever the transform does to them. The rest of the header
+    /// is that of what the transform leaves.
     pub(crate) fn pack(&self, json: &[u8], types: Option<&Types>) -> Result<Object> {
         let (found, verdict) = header::read(json);
         let key = match verdict {
@@ -61,29 +62,32 @@ impl Packer {
             Ok(()) => found.key().ok_or_else(|| unreadable(None, &"its metadata is not there"))?,
             Err(problem) => return Err(unreadable(found.key(), &problem)),
         };
+        let (uid, version) = ((*found.uid).into(), found.resource_version());
         let body = self.body(json, &found, types);
-        let body = self.transformed(&key, body)?;
-        let header = Header {
-            key,
-            uid: (*found.uid).into(),
-            version: found.resource_version(),
-            generation: found.generation,
-            deletion: found.deletion,
-            controller: found.controller.as_ref().map(|owner| self.shared.owner(owner)),
-            labels: self.shared.labels(found.labels),
-        };
-        Ok(self.object(header, body))
+        let body = transformed(&self.transform, &key, body)?;
+        let found = if self.transform.changes_header() { reread(&key, &body)? } else { found };
+        Ok(self.object(self.header(key, uid, version, found), body))
     }
 
-    /// The same for an object that a source of somebody's own has made. Its header stays; one that
-    /// this packer has made already is left as it is, so that nothing is transformed twice.
+    /// The same for an object that a source of somebody's own has made. One that this packer has made
+    /// already is left as it is, so that nothing is transformed twice.
     pub(crate) fn repack(&self, object: Object) -> Result<Object> {
         if !self.needs_repack() || Arc::ptr_eq(&object.raw.memo, &self.memo) {
             return Ok(object);
         }
-        let raw = &object.raw;
-        let body = self.transformed(&raw.header.key, raw.json().into())?;
-        Ok(self.object(raw.header.clone(), body))
+        self.transform(&self.transform, object)
+    }
+
+    /// What a transform makes of an object.
+    pub(crate) fn transform(&self, transform: &Transform, object: Object) -> Result<Object> {
+        let Header { key, uid, version, .. } = &object.raw.header;
+        let body = transformed(transform, key, object.raw.json().into())?;
+        let header = if transform.changes_header() {
+            self.header(key.clone(), uid.clone(), version.clone(), reread(key, &body)?)
+        } else {
+            object.raw.header.clone()
+        };
+        Ok(self.object(header, body))
     }
 
     /// Whether objects that others have packed are not yet as this informer keeps them.
@@ -97,12 +101,22 @@ impl Packer {
         header::read(json).0.resource_version()
     }
 
-    fn transformed(&self, key: &ObjectKey, body: Box<[u8]>) -> Result<Box<[u8]>> {
-        if self.transform.is_empty() {
-            return Ok(body);
+    fn header(
+        &self,
+        key: ObjectKey,
+        uid: Box<str>,
+        version: ResourceVersion,
+        found: Found<'_>,
+    ) -> Header {
+        Header {
+            key,
+            uid,
+            version,
+            generation: found.generation,
+            deletion: found.deletion,
+            controller: found.controller.as_ref().map(|owner| self.shared.owner(owner)),
+            labels: self.shared.labels(found.labels),
         }
-        let body = self.transform.apply(Cow::Owned(body.into_vec()));
-        Ok(body.map_err(|error| unreadable(Some(key.clone()), &error))?.into_owned().into())
     }
 
     /// A copy in memory of its own, which is exactly as large as it has to be: keeping one item
@@ -140,6 +154,25 @@ impl Packer {
     #[cfg(test)]
     pub(super) fn shared(&self) -> &Shared {
         &self.shared
+    }
+}
+
+fn transformed(transform: &Transform, key: &ObjectKey, body: Box<[u8]>) -> Result<Box<[u8]>> {
+    if transform.is_empty() {
+        return Ok(body);
+    }
+    let body = transform.apply_to_json(Cow::Owned(body.into_vec()));
+    Ok(body.map_err(|error| unreadable(Some(key.clone()), &error))?.into_owned().into())
+}
+
+/// The header of what a transform has left, as far as there is one: it need not be an API object any more.
+fn reread<'a>(key: &ObjectKey, body: &'a [u8]) -> Result<Found<'a>> {
+    match header::read(body) {
+        (found, Ok(()) | Err(Problem::Wrong { .. })) => Ok(found),
+        (_, Err(problem)) => {
+            let why = format!("what the transform made of it cannot be kept: {problem}");
+            Err(unreadable(Some(key.clone()), &why))
+        }
     }
 }
 

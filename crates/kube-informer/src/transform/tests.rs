@@ -9,7 +9,7 @@ use crate::{Object, ObjectKey};
 
 fn apply(transform: &Transform, value: &Value) -> Value {
     let text = value.to_string();
-    let changed = transform.apply(Cow::Borrowed(text.as_bytes())).unwrap();
+    let changed = transform.apply_to_json(Cow::Borrowed(text.as_bytes())).unwrap();
     serde_json::from_slice(&changed).unwrap()
 }
 
@@ -61,7 +61,10 @@ fn fields_are_dropped_by_their_paths() {
 fn what_nothing_is_cut_from_is_not_copied() {
     let text = pod().to_string();
     let transform = Transform::drop_fields(["spec.none", "spec.nodeName.deeper"]);
-    assert!(matches!(transform.apply(Cow::Borrowed(text.as_bytes())), Ok(Cow::Borrowed(_))));
+    assert!(matches!(
+        transform.apply_to_json(Cow::Borrowed(text.as_bytes())),
+        Ok(Cow::Borrowed(_))
+    ));
 }
 
 #[test]
@@ -98,9 +101,10 @@ fn t1_a_function_changes_what_is_kept() {
 }
 
 #[test]
-fn s22_t4_t9_the_header_is_that_of_the_object_as_it_came() {
+fn s22_t4_t9_key_uid_and_version_are_those_that_came() {
     let transform = Transform::json(|pod| {
-        pod["metadata"] = json!({"name": "other", "namespace": "other", "resourceVersion": "1"});
+        pod["metadata"] = json!({"name": "other", "namespace": "other", "uid": "other",
+                                 "resourceVersion": "1"});
     });
     let stripped = Transform::drop_fields(["metadata"]);
     // T-7: what is kept need not be an API object at all.
@@ -109,10 +113,72 @@ fn s22_t4_t9_the_header_is_that_of_the_object_as_it_came() {
         let object = packed(transform, &pod()).unwrap();
         assert_eq!(object.key(), &ObjectKey::namespaced("shop", "web-0"));
         assert_eq!((object.uid(), object.resource_version().as_str()), ("u", "42"));
-        assert_eq!(object.labels().get("app"), Some("web"));
-        assert_eq!(object.controller().unwrap().name, "web");
         assert_ne!(object.field::<String>("metadata.name").unwrap().as_deref(), Some("web-0"));
+        // The rest is gone, for everybody.
+        assert!(object.labels().is_empty() && object.controller().is_none());
+        assert_eq!((object.generation(), object.deletion_timestamp()), (None, None));
     }
+}
+
+#[test]
+fn t4_the_rest_of_the_header_is_that_of_what_is_kept() {
+    type Pod = k8s_openapi::api::core::v1::Pod;
+    let relabel = Transform::map(|pod: &mut Pod| {
+        let metadata = &mut pod.metadata;
+        metadata.labels.get_or_insert_default().insert("team".into(), "web".into());
+        metadata.owner_references.as_mut().unwrap()[0].name = "other".into();
+        (metadata.generation, metadata.deletion_timestamp) = (Some(7), None);
+    });
+    let theirs: Object<Pod> = Object::from_json(pod().to_string()).unwrap();
+    let packer = Packer::new(relabel.clone(), None, false);
+    let of_ours = packed(relabel.clone(), &pod()).unwrap().cast();
+    let of_a_source = packer.repack(theirs.clone().cast()).unwrap().cast();
+    for object in [of_ours, of_a_source, relabel.apply(&theirs).unwrap()] {
+        let labels: Vec<_> = object.labels().iter().collect();
+        assert_eq!(labels, [("app", "web"), ("team", "web")]);
+        assert!(object.labels().matches(&"team=web".parse().unwrap()));
+        assert_eq!(object.controller().unwrap().name, "other");
+        assert_eq!((object.generation(), object.deletion_timestamp()), (Some(7), None));
+        let metadata = &object.decode().unwrap().metadata;
+        assert_eq!(metadata.labels.as_ref().unwrap()["team"], "web");
+    }
+    for path in ["metadata.labels", "metadata.labels.app", "metadata[*]", "/metadata/labels", "[*]"]
+    {
+        let object = packed(Transform::drop_fields([path]), &pod()).unwrap();
+        assert!(object.labels().is_empty(), "{path}");
+    }
+    let object = packed(Transform::drop_fields(["metadata.ownerReferences"]), &pod()).unwrap();
+    assert!(object.controller().is_none());
+    // What is no label for who decodes is none here.
+    let strange = Transform::json(|pod| pod["metadata"]["labels"] = json!({"a": 1, "b": "2"}));
+    assert_eq!(packed(strange, &pod()).unwrap().labels().get("a"), None);
+}
+
+#[test]
+fn t4_what_leaves_the_header_alone_is_not_read_twice() {
+    let apart =
+        ["spec", "status.phase", "metadata.annotations", "metadata.managedFields", "/0/labels"];
+    for path in apart {
+        let transform = Transform::drop_fields([path]);
+        assert!(!transform.changes_header(), "{path}");
+        assert_eq!(packed(transform, &pod()).unwrap().labels().len(), 1);
+    }
+    let kept = Transform::keep_fields(["spec.nodeName"]).then(Transform::drop_fields(["spec"]));
+    assert!(!kept.changes_header());
+    assert_eq!(packed(kept.clone(), &pod()).unwrap().controller().unwrap().name, "web");
+    assert!(kept.then(Transform::drop_fields(["metadata"])).changes_header());
+}
+
+#[test]
+fn a_transform_can_be_applied_to_an_object() {
+    let object: Object = Object::from_json(pod().to_string()).unwrap();
+    let cut = Transform::drop_fields(["spec", "status"]).apply(&object).unwrap();
+    assert_eq!((cut.key(), cut.labels()), (object.key(), object.labels()));
+    assert_eq!(cut.field::<Value>("spec").unwrap(), None);
+    assert!(object.field::<Value>("spec").unwrap().is_some());
+    let error = Transform::try_map(|_: &mut Value| Err("no")).apply(&object).unwrap_err();
+    assert!(error.is_unreadable() && error.key() == Some(object.key()), "{error}");
+    assert!(Transform::drop_fields(["a..b"]).apply(&object).is_err());
 }
 
 #[test]

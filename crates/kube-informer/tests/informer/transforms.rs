@@ -202,6 +202,30 @@ async fn t4_t9_a_transform_cannot_confuse_the_cache() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn t4_a_label_that_a_transform_sets_is_one_for_selectors_and_indexes() {
+    let relabel = |map: &mut ConfigMap| {
+        let labels = map.metadata.labels.get_or_insert_default();
+        let value = labels.remove("value").unwrap_or_default();
+        labels.insert("relabelled".to_owned(), value);
+    };
+    for running in both(|builder| builder.map(relabel)) {
+        running.server.add("a", "1");
+        let (index, gone) =
+            ["relabelled", "value"].map(|label| running.informer.index_by_label(label)).into();
+        let running = running.sync().await;
+        running.server.change("a", "2");
+        settle().await;
+        let selected =
+            |selector: &str| running.informer.lister().select(&selector.parse().unwrap()).len();
+        assert_eq!((selected("relabelled=2"), selected("value"), selected("!value")), (1, 0, 1));
+        assert_eq!((index.get("2").len(), index.get("1").len(), gone.get("2").len()), (1, 0, 0));
+        let object = running.informer.lister().get(("default", "a")).unwrap();
+        let labels = object.decode().unwrap().metadata.labels.clone().unwrap();
+        assert!(object.labels().iter().eq(labels.iter().map(|(name, value)| (&**name, &**value))));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn fields_that_are_dropped_are_not_kept() {
     for running in both(|builder| builder.drop_fields(["data"])) {
         running.server.add("a", "1");
