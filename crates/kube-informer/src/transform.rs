@@ -179,7 +179,7 @@ impl Transform {
         if self.is_empty() {
             return Ok(object.clone());
         }
-        Packer::plain().transform(self, object.clone().cast()).map(Object::cast)
+        Packer::plain().transform(self, object).map(Object::cast)
     }
 
     /// What is wrong with its paths, so that this need not be found out with each object.

@@ -75,11 +75,11 @@ impl Packer {
         if !self.needs_repack() || Arc::ptr_eq(&object.raw.memo, &self.memo) {
             return Ok(object);
         }
-        self.transform(&self.transform, object)
+        self.transform(&self.transform, &object)
     }
 
     /// What a transform makes of an object.
-    pub(crate) fn transform(&self, transform: &Transform, object: Object) -> Result<Object> {
+    pub(crate) fn transform<K>(&self, transform: &Transform, object: &Object<K>) -> Result<Object> {
         let Header { key, uid, version, .. } = &object.raw.header;
         let body = transformed(transform, key, object.raw.json().into())?;
         let header = if transform.changes_header() {

@@ -332,18 +332,6 @@ fn r46_a_server_that_ends_watches_after_an_event_is_asked_once_a_second() {
 }
 
 #[test]
-fn r51_what_says_nothing_is_no_event_and_moves_no_version() {
-    let mut machine = watching("7");
-    assert_eq!(machine.seen(ZERO, Seen::Nothing, &version("")), Effect::Apply);
-    assert_eq!(machine.last(), &version("7"));
-    assert!(machine.ended(Duration::from_millis(999)).is_some(), "as if nothing had come");
-    // But the connection lives.
-    let mut machine = watching("7");
-    machine.seen(secs(70), Seen::Nothing, &version(""));
-    assert!(machine.patience(secs(80)).is_some_and(|(patience, _)| patience > secs(60)));
-}
-
-#[test]
 fn r47_r50_410_in_the_stream_relists_from_the_last_version() {
     let mut machine = watching("7");
     let (Next::Relist { after }, _) = machine.failed(ZERO, &expired()) else { panic!() };

@@ -1,3 +1,6 @@
+mod limits;
+mod skipped;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -149,42 +152,6 @@ fn w2_only_the_annotation_true_ends_the_initial_events() {
 }
 
 #[test]
-fn r51_a_bookmark_that_cannot_be_used_is_skipped_unless_it_ends_the_initial_events() {
-    let read = |types: &str, metadata: &str| {
-        let bookmark =
-            format!(r#"{{"type":"BOOKMARK","object":{{{types},"metadata":{metadata}}}}}"#);
-        read(format!("{bookmark}\n{}", event("ADDED", "b", 8)))
-    };
-    let (pod, job) =
-        (r#""kind":"Pod","apiVersion":"v1""#, r#""kind":"Job","apiVersion":"batch/v1""#);
-    for (types, metadata) in [
-        (pod, "{}"),
-        (pod, "null"),
-        (pod, "7"),
-        (pod, r#"{"resourceVersion":""}"#),
-        (pod, r#"{"resourceVersion":7}"#),
-        (job, r#"{"resourceVersion":"9"}"#),
-    ] {
-        let (events, error) = read(types, metadata);
-        assert_eq!(events, ["Changed unreadable @", "Added b@8"], "{types} {metadata}");
-        assert!(error.is_none(), "{error:?}");
-    }
-    // The stream would never end without it.
-    let end = r#""annotations":{"k8s.io/initial-events-end":"true"}"#;
-    for (types, metadata, said) in [
-        (pod, format!("{{{end}}}"), "a bookmark is without a resourceVersion"),
-        (pod, format!(r#"{{"resourceVersion":7,{end}}}"#), "without a resourceVersion"),
-        (job, format!(r#"{{"resourceVersion":"9",{end}}}"#), r#"of kind "Job" of "batch/v1""#),
-    ] {
-        let (events, error) = read(types, &metadata);
-        let error = error.unwrap();
-        assert_eq!(events, [""; 0]);
-        assert!(matches!(error.cause(), Cause::Protocol));
-        assert!(error.to_string().contains(said), "{error}");
-    }
-}
-
-#[test]
 fn r47_an_error_event_is_its_status() {
     let error = error(
         r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},
@@ -219,59 +186,6 @@ fn an_object_that_cannot_be_kept_is_a_value_and_the_watch_goes_on() {
         "Added b@3",
     ];
     assert_eq!(events(text.join("\n")), expected);
-}
-
-/// The error that an event is skipped with. Its name and version would be those of something else.
-fn skipped(mut reader: WatchReader, line: &str) -> Error {
-    reader.push(Bytes::from(format!("{line}\n{}\n", event("ADDED", "b", 8))));
-    let Some(Ok(WatchItem::Unreadable { error, resource_version, .. })) = reader.next() else {
-        panic!("{line}")
-    };
-    assert_eq!((error.key(), resource_version.as_str()), (None, ""), "{line}");
-    assert!(error.is_unreadable());
-    assert!(matches!(reader.next(), Some(Ok(WatchItem::Added(_)))), "the watch goes on");
-    error
-}
-
-#[test]
-fn r51_an_object_of_another_kind_is_skipped() {
-    let metadata = r#""metadata":{"name":"a","resourceVersion":"7"}"#;
-    for (types, what) in [
-        (r#""kind":"Table","apiVersion":"meta.k8s.io/v1""#, r#""Table" of "meta.k8s.io/v1""#),
-        (r#""apiVersion":"batch/v1","kind":"Job""#, r#""Job" of "batch/v1""#),
-        (r#""kind":"Pod","apiVersion":"v2""#, r#""Pod" of "v2""#),
-        (r#""kind":"Status","apiVersion":"v1""#, r#""Status" of "v1""#),
-        (
-            r#""kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1""#,
-            r#""PartialObjectMetadata" of "meta.k8s.io/v1""#,
-        ),
-    ] {
-        for event_type in ["ADDED", "MODIFIED", "DELETED"] {
-            let line = format!(r#"{{"type":"{event_type}","object":{{{types},{metadata}}}}}"#);
-            let error = skipped(reader(target()), &line).to_string();
-            let said = format!("an event is of kind {what}, expected \"Pod\" of \"v1\"");
-            assert_eq!(error, said);
-        }
-    }
-    // Where only the server knows the kind, it can be any of that version.
-    let unknown = || reader(Target { kind: None, ..target() });
-    let (events, none) = read_with(unknown(), [event("ADDED", "a", 1).as_bytes()]);
-    assert_eq!((events.len(), none.is_none()), (1, true));
-    skipped(
-        unknown(),
-        r#"{"type":"ADDED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1"}}"#,
-    );
-}
-
-#[test]
-fn r54_an_event_of_an_unknown_type_is_skipped() {
-    for event_type in ["PATCHED", "added", ""] {
-        let error = skipped(reader(target()), &event(event_type, "a", 7));
-        let said = format!("an event is of the unknown type {event_type:?}");
-        assert_eq!(error.to_string(), said);
-    }
-    let long = skipped(reader(target()), &event(&"\\n".repeat(1000), "a", 7)).to_string();
-    assert!(long.len() < 200 && !long.contains('\n'), "{long}");
 }
 
 #[test]
@@ -324,86 +238,6 @@ fn i8_an_object_that_is_too_deep_is_one_bad_object() {
     let bad = format!(r#"{{"type":"DELETED","object":{{"metadata":{metadata}}}}}"#);
     let text = [event("ADDED", "a", 1), bad, event("ADDED", "c", 3)].join("\n");
     assert_eq!(events(text), ["Added a@1", "Deleted unreadable b@2", "Added c@3"]);
-}
-
-#[test]
-fn i19_a_line_over_the_limit_is_refused_while_it_arrives() {
-    let mut reader = reader(target());
-    reader.line_bytes_max = 1000;
-    reader.push(Bytes::from(event("ADDED", "a", 1) + "\n"));
-    assert!(reader.next().unwrap().is_ok());
-    let mut pushed = 0;
-    let error = loop {
-        reader.push(Bytes::from_static(&[b'x'; 100]));
-        pushed += 100;
-        if let Some(part) = reader.next() {
-            break part.unwrap_err();
-        }
-        assert!(pushed <= 1000, "never refused");
-    };
-    assert!(error.to_string().contains("is over the limit of 1000 bytes"), "{error}");
-    assert_eq!(reader.line.capacity(), 0, "nothing is kept after an error");
-    // One that has come whole is measured too.
-    let mut reader = self::reader(target());
-    reader.line_bytes_max = 100;
-    reader.push(Bytes::from(event("ADDED", &"a".repeat(100), 1) + "\n"));
-    assert!(reader.next().unwrap().is_err());
-}
-
-#[test]
-fn i19_a_line_without_end_is_refused_at_the_limit() {
-    // Fault 30.
-    static PIECE: [u8; 1 << 20] = [b'x'; 1 << 20];
-    let mut reader = reader(target());
-    for pushed in 0.. {
-        reader.push(Bytes::from_static(&PIECE));
-        if let Some(part) = reader.next() {
-            assert_eq!((pushed, part.is_err()), (OBJECT_BYTES_MAX >> 20, true));
-            break;
-        }
-    }
-}
-
-/// Kept and parsed whole, one of 30 MiB took 1.4 GiB.
-#[test]
-fn i19_an_error_event_over_the_limit_is_refused_while_it_arrives() {
-    static PIECE: [u8; 16 << 10] = [b'x'; 16 << 10];
-    let mut reader = reader(target());
-    reader.push(Bytes::from_static(br#"{"type":"ERROR","object":{"kind":"Status","message":""#));
-    assert!(reader.next().is_none());
-    for pushed in 1.. {
-        reader.push(Bytes::from_static(&PIECE));
-        if let Some(item) = reader.next() {
-            let error = item.unwrap_err();
-            assert!(error.to_string().contains("the ERROR event that begins at byte 0"), "{error}");
-            assert_eq!(pushed, STATUS_BYTES_MAX / PIECE.len() + 1);
-            assert_eq!(reader.line.capacity(), 0, "nothing is kept after an error");
-            break;
-        }
-    }
-    // One that has come whole, in whatever order, is measured too.
-    let long = "x".repeat(STATUS_BYTES_MAX);
-    let status = format!(r#"{{"kind":"Status","code":410,"message":"{long}"}}"#);
-    for line in [
-        format!(r#"{{"type":"ERROR","object":{status}}}"#),
-        format!(r#"{{"object":{status},"type":"ERROR"}}"#),
-    ] {
-        let error = error(line);
-        assert!(error.to_string().contains("ERROR event"), "{error}");
-        assert!(error.to_string().contains("over the limit"), "{error}");
-        assert!(matches!(error.cause(), Cause::Protocol));
-    }
-}
-
-#[test]
-fn i19_a_large_event_does_not_leave_a_large_buffer() {
-    let mut reader = reader(target());
-    let text = event("ADDED", &"a".repeat(4 << 20), 1) + "\n";
-    for chunk in text.as_bytes().chunks(64 << 10) {
-        reader.push(Bytes::copy_from_slice(chunk));
-        while reader.next().is_some() {}
-    }
-    assert!(reader.line.capacity() <= 1 << 20, "{}", reader.line.capacity());
 }
 
 #[test]

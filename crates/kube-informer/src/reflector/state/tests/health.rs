@@ -234,3 +234,15 @@ fn r11_delays_and_timeouts_can_be_set() {
         assert!((secs(least)..secs(most)).contains(&pause), "{pause:?}");
     }
 }
+
+#[test]
+fn r51_what_says_nothing_is_no_event_and_moves_no_version() {
+    let mut machine = watching("7");
+    assert_eq!(machine.seen(ZERO, Seen::Nothing, &version("")), Effect::Apply);
+    assert_eq!(machine.last(), &version("7"));
+    assert!(machine.ended(Duration::from_millis(999)).is_some(), "as if nothing had come");
+    // But the connection lives.
+    let mut machine = watching("7");
+    machine.seen(secs(70), Seen::Nothing, &version(""));
+    assert!(machine.patience(secs(80)).is_some_and(|(patience, _)| patience > secs(60)));
+}
