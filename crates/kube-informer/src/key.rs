@@ -1,5 +1,6 @@
 //! Namespace and name: what identifies an object in a cache.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
@@ -130,6 +131,22 @@ impl FromStr for ObjectKey {
 }
 
 /// A borrowed key, so that lookups take `&key`, `("ns", "name")`, `"ns/name"` or `"name"`.
+///
+/// Everything that is text will do: `&str`, `&String`, `&Cow<str>`, in pairs and pairs by reference. An
+/// empty namespace is none, and so is `None`.
+///
+/// ```
+/// use kube_informer::KeyRef;
+///
+/// let (namespace, name) = ("shop".to_owned(), "web-0".to_owned());
+/// let key = KeyRef::from(("shop", "web-0"));
+/// assert_eq!(KeyRef::from("shop/web-0"), key);
+/// assert_eq!(KeyRef::from((&namespace, &name)), key);
+/// assert_eq!(KeyRef::from((Some("shop"), "web-0")), key);
+/// assert_eq!(KeyRef::from(&(namespace, name)), key);
+/// // Cluster-scoped:
+/// assert_eq!(KeyRef::from("node-1"), KeyRef::from((None, "node-1")));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct KeyRef<'a> {
     /// The namespace, `None` for cluster-scoped objects.
@@ -143,14 +160,39 @@ impl<'a> From<&'a ObjectKey> for KeyRef<'a> {
         Self { namespace: key.namespace(), name: key.name() }
     }
 }
-impl<'a> From<(&'a str, &'a str)> for KeyRef<'a> {
-    fn from((namespace, name): (&'a str, &'a str)) -> Self {
-        Self { namespace: Some(namespace).filter(|namespace| !namespace.is_empty()), name }
+impl<'a, S, N> From<(&'a S, &'a N)> for KeyRef<'a>
+where
+    S: AsRef<str> + ?Sized,
+    N: AsRef<str> + ?Sized,
+{
+    fn from((namespace, name): (&'a S, &'a N)) -> Self {
+        (Some(namespace.as_ref()), name).into()
+    }
+}
+impl<'a, S: AsRef<str>, N: AsRef<str>> From<&'a (S, N)> for KeyRef<'a> {
+    fn from((namespace, name): &'a (S, N)) -> Self {
+        (namespace, name).into()
+    }
+}
+/// A namespace as [`Object::namespace`](crate::Object::namespace) gives it.
+impl<'a, N: AsRef<str> + ?Sized> From<(Option<&'a str>, &'a N)> for KeyRef<'a> {
+    fn from((namespace, name): (Option<&'a str>, &'a N)) -> Self {
+        Self { namespace: namespace.filter(|text| !text.is_empty()), name: name.as_ref() }
     }
 }
 impl<'a> From<&'a str> for KeyRef<'a> {
     fn from(text: &'a str) -> Self {
         text.split_once('/').map_or(Self { namespace: None, name: text }, Self::from)
+    }
+}
+impl<'a> From<&'a String> for KeyRef<'a> {
+    fn from(text: &'a String) -> Self {
+        text.as_str().into()
+    }
+}
+impl<'a> From<&'a Cow<'_, str>> for KeyRef<'a> {
+    fn from(text: &'a Cow<'_, str>) -> Self {
+        (**text).into()
     }
 }
 impl From<KeyRef<'_>> for ObjectKey {
@@ -179,6 +221,46 @@ mod tests {
         assert_eq!(parse("/b").unwrap().to_string(), "b");
         let error = parse("a/b/c").unwrap_err().to_string();
         assert!(error.contains("\"a/b/c\"") && error.contains("NAMESPACE/NAME"), "{error}");
+    }
+
+    #[test]
+    fn k2_lookups_take_keys_in_every_form() {
+        fn found<'a>(key: impl Into<KeyRef<'a>>) -> ObjectKey {
+            key.into().into()
+        }
+        let key = ObjectKey::namespaced("a", "b");
+        let (a, b, text) = ("a".to_owned(), "b".to_owned(), "a/b".to_owned());
+        for form in [
+            found(&key),
+            found(KeyRef::from(&key)),
+            found("a/b"),
+            found(&text),
+            found(&Cow::Borrowed("a/b")),
+            found(("a", "b")),
+            found((&a, &b)),
+            found((&a, "b")),
+            found(("a", &b)),
+            found((a.as_str(), &Cow::Borrowed("b"))),
+            found((key.namespace(), "b")),
+            found((Some("a"), &b)),
+            found(&(a.clone(), b.clone())),
+            found(&("a", "b")),
+        ] {
+            assert_eq!(form, key);
+        }
+        let (none, node) = (String::new(), ObjectKey::cluster("b"));
+        for form in [
+            found(&node),
+            found("b"),
+            found(&b),
+            found(("", "b")),
+            found((&none, &b)),
+            found((None, "b")),
+            found((Some(""), &b)),
+            found((node.namespace(), node.name())),
+        ] {
+            assert_eq!(form, node);
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use super::{Object, Untyped};
+use crate::ObjectKey;
 
 /// An object that is gone, and how much we know about its end. Reads like the object itself.
 #[derive(Debug)]
@@ -80,6 +81,11 @@ impl<K> Event<K> {
             Event::Deleted(deleted) => Some(&deleted.object),
             Event::Synced => None,
         }
+    }
+
+    /// The key of the object it is about; none for `Synced`.
+    pub fn key(&self) -> Option<&ObjectKey> {
+        self.object().map(Object::key)
     }
 
     /// The same event about objects of another type; free.
