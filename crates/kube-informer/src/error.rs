@@ -1,5 +1,6 @@
 //! One error, with predicates.
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,13 +23,35 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Its text says what was wrong, where, and where possible what to do about it. It never contains
 /// the body of an object, a token, or a header, and is one line: whatever a server or a hook has written is
 /// in it with control characters escaped, and cut off where it is long.
+///
+/// The text is complete: it has what the underlying error says, as far as that is safe to repeat.
+/// [`source`](std::error::Error::source) gives that error itself, to programs that look for its type:
+/// the client's where a connection failed (`kube::Error`, with hyper's and the `io::Error` below it),
+/// that of a transform, or that of a store. Errors of credential plugins and of decoding have no
+/// source, because their texts quote tokens and values.
+///
+/// ```
+/// use std::error::Error as _;
+/// use std::io;
+///
+/// use kube_informer::Error;
+///
+/// let reset = io::Error::from(io::ErrorKind::ConnectionReset);
+/// let error = Error::connection("the cache server hung up").caused_by(reset);
+/// assert!(error.is_connection_broken());
+/// let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+/// assert_eq!(source.map(io::Error::kind), Some(io::ErrorKind::ConnectionReset));
+/// ```
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
 struct Inner {
     cause: Cause,
     text: Box<str>,
+    source: Option<Source>,
 }
+
+type Source = Arc<dyn StdError + Send + Sync>;
 
 /// What went wrong, as far as anybody decides by it.
 #[derive(Clone, Debug)]
@@ -66,7 +89,7 @@ pub(crate) enum Cause {
 impl Error {
     pub(crate) fn new(cause: Cause, text: impl Into<String>) -> Self {
         let text = shown(&text.into(), TEXT_CHARS_MAX).into();
-        Self(Arc::new(Inner { cause, text }))
+        Self(Arc::new(Inner { cause, text, source: None }))
     }
     pub(crate) fn invalid(text: impl Into<String>) -> Self {
         Self::new(Cause::Invalid, text)
@@ -90,12 +113,28 @@ impl Error {
         Self::new(Cause::Broken, text)
     }
 
+    /// The same error with a [`source`](std::error::Error::source). The text stays as it is, so the
+    /// source should say nothing that must not be shown.
+    pub fn caused_by(self, source: impl Into<BoxError>) -> Self {
+        self.with_source(Some(Arc::from(source.into())))
+    }
+
+    /// The same error with the source of another, which it replaces.
+    pub(crate) fn caused_as(self, replaced: &Error) -> Self {
+        self.with_source(replaced.0.source.clone())
+    }
+
+    fn with_source(self, source: Option<Source>) -> Self {
+        let Inner { cause, text, .. } = &*self.0;
+        Self(Arc::new(Inner { cause: cause.clone(), text: text.clone(), source }))
+    }
+
     pub(crate) fn cause(&self) -> &Cause {
         &self.0.cause
     }
     /// The same error with a text that says where it happened.
     pub(crate) fn context(&self, context: impl fmt::Display) -> Self {
-        Self::new(self.0.cause.clone(), format!("{context}: {}", self.0.text))
+        Self::new(self.0.cause.clone(), format!("{context}: {}", self.0.text)).caused_as(self)
     }
 
     /// The object that this is about, if it is about one.
@@ -142,13 +181,37 @@ impl Error {
     pub fn is_too_many_requests(&self) -> bool {
         self.code_or_reason(429, "TooManyRequests")
     }
+    /// The server said no, by its HTTP status or by an ERROR event inside a watch:
+    /// [`status`](Self::status) has its answer. The predicates above tell some of them apart.
+    pub fn is_api(&self) -> bool {
+        matches!(self.cause(), Cause::Api { .. })
+    }
     /// Nobody listens at the server's address.
     pub fn is_connection_refused(&self) -> bool {
         matches!(self.cause(), Cause::Refused)
     }
+    /// The connection could not be made, or it broke: reset, closed in the middle of an answer, a TLS
+    /// handshake or credentials that failed. Refused connections are
+    /// [another thing](Self::is_connection_refused).
+    pub fn is_connection_broken(&self) -> bool {
+        matches!(self.cause(), Cause::Broken)
+    }
+    /// No answer, or none in time. A server that itself reports a timeout has answered:
+    /// [`is_api`](Self::is_api).
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.cause(), Cause::Timeout)
+    }
     /// A watch on which nothing came for too long: the connection is taken for dead.
     pub fn is_silence(&self) -> bool {
         matches!(self.cause(), Cause::Silence)
+    }
+    /// The answer is not what was asked for: not JSON, not a list, another kind, too large.
+    pub fn is_protocol(&self) -> bool {
+        matches!(self.cause(), Cause::Protocol)
+    }
+    /// The server is at an older version than before, as after a restore of its etcd.
+    pub fn is_regressed(&self) -> bool {
+        matches!(self.cause(), Cause::Regressed)
     }
     /// A store of the program's own did not take a list; it is offered the next one after a pause.
     pub fn is_store(&self) -> bool {
@@ -165,6 +228,12 @@ impl Error {
     /// The informer or factory was stopped.
     pub fn is_stopped(&self) -> bool {
         matches!(self.cause(), Cause::Stopped)
+    }
+    /// The program asked for something that cannot be: a malformed key, selector or path, an object
+    /// that cannot be written. A server that finds a request invalid has answered:
+    /// [`is_api`](Self::is_api).
+    pub fn is_invalid(&self) -> bool {
+        matches!(self.cause(), Cause::Invalid)
     }
 
     /// The version that was asked for is newer than any that the server has.
@@ -228,12 +297,19 @@ impl fmt::Debug for Error {
         f.debug_tuple("Error").field(&self.0.text).finish()
     }
 }
-impl std::error::Error for Error {}
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
 
-/// Equal if they say the same.
+/// Equal if they say the same: texts are compared, sources are not.
 impl PartialEq for Error {
     fn eq(&self, other: &Self) -> bool {
         self.0.text == other.0.text
     }
 }
 impl Eq for Error {}
+
+#[cfg(test)]
+mod tests;

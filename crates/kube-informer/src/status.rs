@@ -9,7 +9,21 @@ use tokio::time::Instant;
 use crate::{Error, ResourceVersion};
 
 /// What an informer is doing right now.
-#[derive(Clone, Debug)]
+///
+/// States can be compared and asked. Two that back off are equal only if they do so until the same
+/// instant and for the same reason; [`is_backing_off`](Self::is_backing_off) is for any.
+///
+/// ```
+/// use kube_informer::State;
+///
+/// # let state = State::Watching;
+/// // let state = informer.state();
+/// assert!(state == State::Watching && state.is_watching());
+/// if let Some(why) = state.why() {
+///     println!("waiting until {:?}, because of {why}", state.until());
+/// }
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum State {
     /// Not started.
@@ -41,6 +55,46 @@ impl State {
             State::Watching => "watching",
             State::BackingOff { .. } => "backing off",
             State::Stopped => "stopped",
+        }
+    }
+
+    /// Whether it is [`Idle`](Self::Idle): not started.
+    pub fn is_idle(&self) -> bool {
+        *self == State::Idle
+    }
+    /// Whether it is [`Listing`](Self::Listing).
+    pub fn is_listing(&self) -> bool {
+        *self == State::Listing
+    }
+    /// Whether it is [`Streaming`](Self::Streaming) a list.
+    pub fn is_streaming(&self) -> bool {
+        *self == State::Streaming
+    }
+    /// Whether it is [`Watching`](Self::Watching).
+    pub fn is_watching(&self) -> bool {
+        *self == State::Watching
+    }
+    /// Whether it is [`BackingOff`](Self::BackingOff), for whatever reason.
+    pub fn is_backing_off(&self) -> bool {
+        matches!(self, State::BackingOff { .. })
+    }
+    /// Whether it is [`Stopped`](Self::Stopped).
+    pub fn is_stopped(&self) -> bool {
+        *self == State::Stopped
+    }
+
+    /// When the next try is, if it is backing off.
+    pub fn until(&self) -> Option<Instant> {
+        match self {
+            State::BackingOff { until, .. } => Some(*until),
+            _ => None,
+        }
+    }
+    /// The error because of which it is backing off, if it is.
+    pub fn why(&self) -> Option<&Error> {
+        match self {
+            State::BackingOff { why, .. } => Some(why),
+            _ => None,
         }
     }
 }
@@ -88,7 +142,7 @@ pub struct InformerStatus {
 }
 
 /// An error of an informer and what will be done about it. `Display` is one good log line.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ErrorReport {
     /// Which informer.
@@ -104,7 +158,7 @@ pub struct ErrorReport {
 }
 
 /// What an informer does about an error.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Next {
     /// Nothing is lost: watch on from the last version.
@@ -156,5 +210,56 @@ impl fmt::Display for ErrorReport {
             write!(f, ", attempt {}", self.attempt)?;
         }
         write!(f, "); {}", self.next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backing_off(until: Instant, why: &str) -> State {
+        State::BackingOff { until, why: Error::connection(why) }
+    }
+
+    #[test]
+    fn every_state_has_one_predicate() {
+        let predicates: [(State, fn(&State) -> bool); 6] = [
+            (State::Idle, State::is_idle),
+            (State::Listing, State::is_listing),
+            (State::Streaming, State::is_streaming),
+            (State::Watching, State::is_watching),
+            (backing_off(Instant::now(), "reset"), State::is_backing_off),
+            (State::Stopped, State::is_stopped),
+        ];
+        for (state, is) in &predicates {
+            let found: Vec<&State> =
+                predicates.iter().map(|(other, _)| other).filter(|other| is(other)).collect();
+            assert_eq!(found, [state]);
+            assert_eq!(*state, state.clone());
+        }
+    }
+
+    #[test]
+    fn a_state_that_backs_off_says_until_when_and_why() {
+        let (now, later) = (Instant::now(), Instant::now() + Duration::from_secs(1));
+        let state = backing_off(now, "reset");
+        assert_eq!((state.until(), state.why()), (Some(now), Some(&Error::connection("reset"))));
+        assert_eq!((State::Watching.until(), State::Watching.why()), (None, None));
+        assert_ne!(state, backing_off(later, "reset"));
+        assert_ne!(state, backing_off(now, "closed"));
+    }
+
+    #[test]
+    fn reports_are_compared_by_what_they_say() {
+        let report = |attempt, after| ErrorReport {
+            informer: "pods".into(),
+            error: Error::connection("reset"),
+            during: State::Watching,
+            next: Next::Resume { after },
+            attempt,
+        };
+        assert_eq!(report(1, Duration::ZERO), report(1, Duration::ZERO));
+        assert_ne!(report(1, Duration::ZERO), report(2, Duration::ZERO));
+        assert_ne!(report(1, Duration::ZERO), report(1, Duration::from_secs(1)));
     }
 }

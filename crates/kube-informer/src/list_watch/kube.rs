@@ -119,7 +119,7 @@ impl KubeListWatch {
         let call = Call { verb, target: Arc::new(self.target.clone()) };
         let sent = self.client.send(request(&call, &query)?);
         let response = timeout(wait, sent).await.map_err(|_| timed_out(&call, wait, false))?;
-        let response = response.map_err(|error| failed(&error, &call))?;
+        let response = response.map_err(|error| failed(error, &call))?;
         Ok((accept(response, &call).await?, call))
     }
 }

@@ -250,6 +250,7 @@ impl<'a> Driver<'a> {
         let (objects, unreadable) = std::mem::take(&mut self.gather).finish();
         self.store.replace(objects, unreadable, version).map_err(|error| {
             Error::new(Cause::Store, format!("the store did not take the list: {error}"))
+                .caused_by(error)
         })?;
         self.observers.listed();
         Ok(())

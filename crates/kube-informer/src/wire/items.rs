@@ -73,7 +73,7 @@ impl<R: Reader + Unpin> Stream for Items<R> {
                     }
                     self.silence = None;
                 }
-                Poll::Ready(Some(Err(error))) => break Err(failed(&error, reader.call())),
+                Poll::Ready(Some(Err(error))) => break Err(failed(error, reader.call())),
                 Poll::Ready(None) => {
                     let last = reader.finish();
                     self.open = None;

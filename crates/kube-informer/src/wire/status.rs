@@ -60,9 +60,7 @@ pub(crate) fn excerpt(text: &str, chars_max: usize) -> Option<String> {
         }
     }
     line.truncate(line.trim_end().len());
-    // Some proxies show a request with its headers.
-    let lower = line.to_ascii_lowercase();
-    if line.is_empty() || lower.contains("bearer") || lower.contains("authorization") {
+    if line.is_empty() || names_credentials(&line) {
         return None;
     }
     if let Some((cut, _)) = line.char_indices().nth(chars_max) {
@@ -70,6 +68,12 @@ pub(crate) fn excerpt(text: &str, chars_max: usize) -> Option<String> {
         line.push('…');
     }
     Some(line)
+}
+
+/// Whether a text may have a token in it: some proxies show a request with its headers.
+pub(super) fn names_credentials(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    lower.contains("bearer") || lower.contains("authorization")
 }
 
 /// A `Status` without trust: a number of the wrong size must not hide the rest.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use kube_client::client::AuthError;
 
 use super::Call;
-use super::status::excerpt;
+use super::status::{excerpt, names_credentials};
 use crate::Error;
 use crate::error::Cause;
 
@@ -23,7 +23,12 @@ const CONNECTING: &str = "client error (Connect)";
 /// An error of the client or of a body as one of ours.
 ///
 /// Bodies break with `kube_client::Error::Service`, whatever the reason: the chain is asked.
-pub(crate) fn failed(error: &kube_client::Error, call: &Call) -> Error {
+pub(crate) fn failed(error: kube_client::Error, call: &Call) -> Error {
+    let ours = classified(&error, call);
+    if may_be_shown(&error) { ours.caused_by(error) } else { ours }
+}
+
+fn classified(error: &kube_client::Error, call: &Call) -> Error {
     if let Some(auth) = find::<AuthError>(error) {
         return Error::new(Cause::Broken, format!("cannot {call}: {}", credentials(auth)));
     }
@@ -41,6 +46,18 @@ pub(crate) fn failed(error: &kube_client::Error, call: &Call) -> Error {
     let details = details(error);
     let details = if details.is_empty() { details } else { format!(" ({details})") };
     Error::new(cause, format!("cannot {call}: {what}{at}{details}"))
+}
+
+/// Whether an error of the client can be given to the program as it is. What it is made of must be
+/// an error of a connection, which quotes neither bodies nor credentials, and must not look as if it
+/// did: layers of the program's own can say anything.
+fn may_be_shown(error: &kube_client::Error) -> bool {
+    use kube_client::Error::{HyperError, ReadEvents, Service};
+    let of_connection = matches!(error, HyperError(_) | ReadEvents(_) | Service(_));
+    of_connection
+        && find::<AuthError>(error).is_none()
+        && find::<serde_json::Error>(error).is_none()
+        && !chain(error).any(|level| names_credentials(&format!("{level} {level:?}")))
 }
 
 /// Only what it is: the text of such an error has what a credentials plugin wrote, which may be a

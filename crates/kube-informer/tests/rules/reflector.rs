@@ -90,6 +90,8 @@ async fn r29_a_store_that_refuses_a_list_is_offered_the_next_one_with_growing_pa
     assert_eq!(told.take(), [format!("list at {listed_at}")]);
     let report = reports.take().remove(0);
     assert!(report.error.is_store(), "{report}");
+    let source = std::error::Error::source(&report.error).and_then(|source| source.downcast_ref());
+    assert!(source.is_some_and(Error::is_connection_broken), "the store's own error");
     assert!(report.to_string().contains("the store did not take the list: a test refuses"));
     change(&server, "a", "second");
     let listed_at = server.store().revision();

@@ -24,7 +24,7 @@ impl StdError for Layer {
 }
 
 fn made(error: impl StdError + Send + Sync + 'static) -> Error {
-    failed(&kube_client::Error::Service(Box::new(error)), &call())
+    failed(kube_client::Error::Service(Box::new(error)), &call())
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn what_the_layers_say_is_said_once() {
 #[test]
 fn i20_what_credentials_plugins_say_is_not_repeated() {
     let error = kube_client::Error::Auth(AuthError::ExecPluginFailed);
-    assert!(failed(&error, &call()).to_string().contains("no credentials could be had"));
+    assert!(failed(error, &call()).to_string().contains("no credentials could be had"));
     let hidden = Layer(
         "x",
         Some(Box::new(AuthError::InvalidBasicAuth(
@@ -92,4 +92,30 @@ fn waiting_in_vain_is_a_timeout() {
     assert!(error.to_string().starts_with("cannot list pods cluster-wide: no answer within 30 s"));
     let error = timed_out(&call(), Duration::from_secs(75), true);
     assert!(error.to_string().ends_with("nothing came for 75 s"), "{error}");
+}
+
+#[test]
+fn the_clients_error_is_the_source() {
+    let kind = io::ErrorKind::ConnectionRefused;
+    let error = made(Layer("client error", Some(Box::new(io::Error::from(kind)))));
+    let source = error.source().unwrap();
+    assert!(source.is::<kube_client::Error>());
+    assert_eq!(find::<io::Error>(source).map(io::Error::kind), Some(kind));
+}
+
+#[test]
+fn i20_what_may_quote_a_token_or_a_body_is_no_source() {
+    let unreadable = || serde_json::from_str::<u8>("\"xyzzy\"").unwrap_err();
+    let utf8 = String::from_utf8(b"xyzzy\xff".to_vec()).unwrap_err();
+    for error in [
+        kube_client::Error::Auth(AuthError::ExecPluginFailed),
+        kube_client::Error::Service(Box::new(AuthError::ExecPluginFailed)),
+        kube_client::Error::Service(Box::new(Layer("a", Some(Box::new(unreadable()))))),
+        kube_client::Error::Service(Box::new(Layer("Authorization: Bearer xyzzy", None))),
+        kube_client::Error::SerdeError(unreadable()),
+        kube_client::Error::FromUtf8(utf8),
+    ] {
+        let error = failed(error, &call());
+        assert!(error.source().is_none(), "{:?}", error.source());
+    }
 }

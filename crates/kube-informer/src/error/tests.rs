@@ -1,0 +1,72 @@
+use std::io;
+
+use super::*;
+
+type Predicate = fn(&Error) -> bool;
+
+/// The predicate of a cause, and the cause after it. Without a wildcard arm, a cause that is added
+/// does not compile until it has a predicate.
+fn predicate(cause: &Cause) -> (Predicate, Option<Cause>) {
+    match cause {
+        Cause::Api { .. } => (Error::is_api, Some(Cause::Refused)),
+        Cause::Refused => (Error::is_connection_refused, Some(Cause::Broken)),
+        Cause::Broken => (Error::is_connection_broken, Some(Cause::Timeout)),
+        Cause::Timeout => (Error::is_timeout, Some(Cause::Silence)),
+        Cause::Silence => (Error::is_silence, Some(Cause::Protocol)),
+        Cause::Protocol => (Error::is_protocol, Some(Cause::Regressed)),
+        Cause::Regressed => (Error::is_regressed, Some(Cause::Decode { key: None })),
+        Cause::Decode { .. } => (Error::is_decode, Some(Cause::Unreadable { key: None })),
+        Cause::Unreadable { .. } => (Error::is_unreadable, Some(Cause::Store)),
+        Cause::Store => (Error::is_store, Some(Cause::UnknownIndex)),
+        Cause::UnknownIndex => (Error::is_unknown_index, Some(Cause::Stopped)),
+        Cause::Stopped => (Error::is_stopped, Some(Cause::Invalid)),
+        Cause::Invalid => (Error::is_invalid, None),
+    }
+}
+
+fn api(code: u16) -> Cause {
+    let status = Status { code, ..Status::default() };
+    Cause::Api { status: Box::new(status), retry_after: None, in_stream: false }
+}
+
+#[test]
+fn every_cause_has_one_predicate() {
+    let causes: Vec<Cause> = std::iter::successors(Some(api(500)), |c| predicate(c).1).collect();
+    let errors: Vec<Error> = causes.iter().map(|cause| Error::new(cause.clone(), "")).collect();
+    for (n, cause) in causes.iter().enumerate() {
+        let is = predicate(cause).0;
+        let found: Vec<usize> = (0..errors.len()).filter(|&other| is(&errors[other])).collect();
+        assert_eq!(found, [n], "{cause:?}");
+    }
+}
+
+#[test]
+fn answers_of_the_server_are_told_apart() {
+    let predicates: [(u16, Predicate); 5] = [
+        (401, Error::is_unauthorized),
+        (403, Error::is_forbidden),
+        (404, Error::is_not_found),
+        (410, Error::is_expired),
+        (429, Error::is_too_many_requests),
+    ];
+    for (code, _) in predicates {
+        let error = Error::new(api(code), "");
+        let found: Vec<u16> =
+            predicates.iter().filter(|(_, is)| is(&error)).map(|(code, _)| *code).collect();
+        assert_eq!((found, error.is_api()), (vec![code], true));
+    }
+}
+
+#[test]
+fn an_error_has_the_source_it_was_given() {
+    let plain = Error::connection("reset");
+    assert!(plain.source().is_none());
+    let error = plain.clone().caused_by(io::Error::from(io::ErrorKind::ConnectionReset));
+    let kind = |error: &Error| Some(error.source()?.downcast_ref::<io::Error>()?.kind());
+    assert_eq!(kind(&error), Some(io::ErrorKind::ConnectionReset));
+    // Neither text nor cause change with it, and it stays when those do.
+    assert!(error == plain && error.is_connection_broken());
+    assert_eq!(kind(&error.context("page 2")), kind(&error));
+    assert_eq!(kind(&Error::invalid("other").caused_as(&error)), kind(&error));
+    assert_eq!(kind(&error.clone()), kind(&error));
+}
