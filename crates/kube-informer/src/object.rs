@@ -7,6 +7,7 @@ mod kind;
 mod labels;
 mod memo;
 mod pack;
+mod problem;
 mod shared;
 
 use std::any::Any;
@@ -27,6 +28,7 @@ pub(crate) use field::Step;
 pub use kind::{Kind, StaticKind, Untyped};
 pub use labels::Labels;
 pub(crate) use pack::{Decoder, Packer, Types, decode, position};
+pub(crate) use problem::problem;
 
 use memo::Memo;
 
@@ -169,8 +171,26 @@ impl<K> Object<K> {
     }
 
     /// The same bytes as another type, with just the fields that it has.
+    ///
+    /// An error names the field that is wrong and what was expected there, and never quotes a value.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_informer::Object;
+    ///
+    /// let object: Object<Pod> = Object::from_json(
+    ///     r#"{"metadata": {"name": "web-0"},
+    ///         "spec": {"containers": [{"name": "web", "ports": [{"containerPort": "http"}]}]}}"#,
+    /// )?;
+    /// assert_eq!(
+    ///     object.decode().unwrap_err().to_string(),
+    ///     "web-0 cannot be decoded: spec.containers[0].ports[0].containerPort: \
+    ///      invalid type: string, expected i32"
+    /// );
+    /// # Ok::<(), kube_informer::Error>(())
+    /// ```
     pub fn decode_as<T: DeserializeOwned>(&self) -> Result<T> {
-        serde_json::from_slice(self.raw.json()).map_err(|error| self.decode_error(&error))
+        self.decode_part(self.raw.json(), "")
     }
 
     /// One field by its path (`"spec.nodeName"`, `"spec.containers[*].image"`), read from the bytes;
@@ -178,8 +198,16 @@ impl<K> Object<K> {
     pub fn field<T: DeserializeOwned>(&self, path: impl Into<FieldPath>) -> Result<Option<T>> {
         let path = path.into();
         let Some(json) = path.find(self.raw.json())? else { return Ok(None) };
-        serde_json::from_str(&json)
-            .map_err(|error| self.decode_error(&error).context(format_args!("field {path}")))
+        self.decode_part(json.as_bytes(), &path.to_string())
+    }
+
+    /// What is at a path of the object; the empty one is that of the object itself.
+    fn decode_part<T: DeserializeOwned>(&self, json: &[u8], path: &str) -> Result<T> {
+        serde_json::from_slice(json).map_err(|error| {
+            let why = problem::<T>(json, path, &error);
+            let text = format!("{} cannot be decoded: {why}", self.key());
+            Error::new(Cause::Decode { key: Some(self.key().clone()) }, text)
+        })
     }
 
     /// The values of a field to index this object by; see [`FieldPath::values`].
@@ -216,12 +244,6 @@ impl<K> Object<K> {
     /// what a typed object that is kept with it has on the heap.
     pub fn memory(&self) -> usize {
         self.raw.memory()
-    }
-
-    /// `serde_json`'s messages can quote values; a position says as much and gives nothing away.
-    fn decode_error(&self, error: &serde_json::Error) -> Error {
-        let text = format!("{} cannot be decoded: {}", self.key(), position(error));
-        Error::new(Cause::Decode { key: Some(self.key().clone()) }, text)
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::BoxError;
-use crate::object::{Packer, Step as PathStep, position};
+use crate::object::{Packer, Step as PathStep, position, problem};
 use crate::{Error, FieldPath, Object, Result};
 
 /// How an informer keeps objects.
@@ -122,8 +122,11 @@ impl Transform {
                 Error::invalid(format!("the transform {what}: {why}"))
             };
             let mut object: K = serde_json::from_slice(body)
-                .map_err(|error| failed("cannot decode it", &position(&error)))?;
-            change(&mut object).map_err(|error| failed("failed", &error.into()))?;
+                .map_err(|error| failed("cannot decode it", &problem::<K>(body, "", &error)))?;
+            change(&mut object).map_err(|error| {
+                let error = error.into();
+                failed("failed", &error).caused_by(error)
+            })?;
             serde_json::to_vec(&object)
                 .map_err(|error| failed("made what cannot be written", &position(&error)))
         };

@@ -18,7 +18,8 @@ fn predicate(cause: &Cause) -> (Predicate, Option<Cause>) {
         Cause::Decode { .. } => (Error::is_decode, Some(Cause::Unreadable { key: None })),
         Cause::Unreadable { .. } => (Error::is_unreadable, Some(Cause::Store)),
         Cause::Store => (Error::is_store, Some(Cause::UnknownIndex)),
-        Cause::UnknownIndex => (Error::is_unknown_index, Some(Cause::Stopped)),
+        Cause::UnknownIndex => (Error::is_unknown_index, Some(Cause::IndexConflict)),
+        Cause::IndexConflict => (Error::is_index_conflict, Some(Cause::Stopped)),
         Cause::Stopped => (Error::is_stopped, Some(Cause::Invalid)),
         Cause::Invalid => (Error::is_invalid, None),
     }

@@ -162,7 +162,8 @@ fn transformed(transform: &Transform, key: &ObjectKey, body: Box<[u8]>) -> Resul
         return Ok(body);
     }
     let body = transform.apply_to_json(Cow::Owned(body.into_vec()));
-    Ok(body.map_err(|error| unreadable(Some(key.clone()), &error))?.into_owned().into())
+    let failed = |error: Error| unreadable(Some(key.clone()), &error).caused_as(&error);
+    Ok(body.map_err(failed)?.into_owned().into())
 }
 
 /// The header of what a transform has left, as far as there is one: it need not be an API object any more.

@@ -127,6 +127,35 @@ fn a_typed_object_can_be_packed() {
 }
 
 #[test]
+fn an_error_of_a_transform_is_the_source() {
+    let refuse =
+        |_: &mut serde_json::Value| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+    let packer = Packer::new(Transform::try_map(refuse), None, false);
+    let theirs: Object = Object::from_json(r#"{"metadata":{"name":"a"}}"#).unwrap();
+    let json = theirs.to_json().unwrap();
+    for error in [packer.pack(&json, None).unwrap_err(), packer.repack(theirs).unwrap_err()] {
+        let source = std::error::Error::source(&error).unwrap();
+        let kind = source.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        assert_eq!((error.is_unreadable(), kind), (true, Some(std::io::ErrorKind::NotFound)));
+    }
+}
+
+#[test]
+fn an_event_knows_the_key_of_its_object() {
+    let object = pod(&packer(), "web-0");
+    let gone = Deleted { object: object.clone(), final_state: FinalState::Unknown };
+    for event in [
+        Event::Added { object: object.clone(), initial: true },
+        Event::Updated { old: object.clone(), new: object.clone() },
+        Event::Deleted(gone),
+        Event::Resynced(object.clone()),
+    ] {
+        assert_eq!(event.key(), Some(object.key()));
+    }
+    assert_eq!(Event::<Pod>::Synced.key(), None);
+}
+
+#[test]
 fn objects_can_be_sent_whatever_they_decode_to() {
     fn check<T: Send + Sync + 'static>() {}
     check::<Object<std::cell::Cell<()>>>();
