@@ -6,6 +6,7 @@ mod header;
 mod kind;
 mod labels;
 mod memo;
+mod metadata;
 mod pack;
 mod problem;
 mod shared;
@@ -27,6 +28,7 @@ pub use field::FieldPath;
 pub(crate) use field::Step;
 pub use kind::{Kind, StaticKind, Untyped};
 pub use labels::Labels;
+pub use metadata::OwnerRef;
 pub(crate) use pack::{Decoder, Packer, Types, decode, position};
 pub(crate) use problem::problem;
 
@@ -124,12 +126,7 @@ impl<K> Object<K> {
 
     /// The owner that has `controller: true`.
     pub fn controller(&self) -> Option<OwnerRef<'_>> {
-        self.raw.header.controller.as_deref().map(|owner| OwnerRef {
-            api_version: &owner.api_version,
-            kind: &owner.kind,
-            name: &owner.name,
-            uid: &owner.uid,
-        })
+        self.raw.header.controller.as_deref().map(OwnerRef::controller)
     }
 
     /// Whether that owner is this one.
@@ -280,20 +277,6 @@ impl<K> fmt::Debug for Object<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Object({}@{})", self.key(), self.resource_version())
     }
-}
-
-/// An owner reference, borrowed from the header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct OwnerRef<'a> {
-    /// `group/version` of the owner.
-    pub api_version: &'a str,
-    /// Its kind.
-    pub kind: &'a str,
-    /// Its name.
-    pub name: &'a str,
-    /// Its uid.
-    pub uid: &'a str,
 }
 
 #[cfg(test)]

@@ -39,8 +39,8 @@ fn k1_the_header_is_read_from_metadata() {
     assert_eq!(labels, [("app", "web"), ("tier", "front")]);
     assert_eq!((object.labels().get("app"), object.labels().get("ap")), (Some("web"), None));
     let owner = object.controller().unwrap();
-    assert_eq!((owner.api_version, owner.kind), ("apps/v1", "ReplicaSet"));
-    assert_eq!((owner.name, owner.uid), ("web", "u3"));
+    assert_eq!((&*owner.api_version, &*owner.kind), ("apps/v1", "ReplicaSet"));
+    assert_eq!((&*owner.name, &*owner.uid), ("web", "u3"));
 }
 
 #[test]
