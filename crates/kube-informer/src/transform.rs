@@ -189,7 +189,7 @@ impl Transform {
     pub(crate) fn check(&self) -> Result<()> {
         for step in &self.steps {
             if let Step::Drop(paths) | Step::Keep(paths) = step {
-                paths.iter().try_for_each(|path| path.steps().map(drop))?;
+                paths.iter().try_for_each(FieldPath::check)?;
             }
         }
         Ok(())

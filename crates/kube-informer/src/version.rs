@@ -72,6 +72,11 @@ impl From<String> for ResourceVersion {
         text.as_str().into()
     }
 }
+impl From<&String> for ResourceVersion {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
 impl From<u64> for ResourceVersion {
     fn from(number: u64) -> Self {
         number.to_string().into()
@@ -153,7 +158,8 @@ mod tests {
         #[test]
         fn a_version_says_what_it_was_made_of(text: String) {
             let made = version(&text);
-            prop_assert_eq!(made.as_str(), text);
+            prop_assert_eq!(made.as_str(), &text);
+            prop_assert_eq!(ResourceVersion::from(&text), made);
         }
     }
 

@@ -19,8 +19,8 @@ use crate::{Error, Result};
 /// Names with dots or slashes are quoted, `metadata.labels['app.kubernetes.io/name']`, or have a
 /// backslash before each dot. What begins with a slash is a JSON pointer, as in RFC 6901.
 ///
-/// Text converts to a path whatever it says. What is wrong with it is an error where it is used,
-/// or at once with [`parse`](Self::parse).
+/// Text converts to a path whatever it says. If it is malformed, using the path is an error;
+/// [`parse`](Self::parse) returns that error at once.
 ///
 /// ```
 /// use kube_informer::{FieldPath, Object};
@@ -36,6 +36,8 @@ use crate::{Error, Result};
 /// // To ask many objects, parse the path once.
 /// let node = FieldPath::parse("spec.nodeName")?;
 /// assert_eq!(pod.field::<String>(&node)?, None);
+/// let error = FieldPath::parse("spec..nodeName").unwrap_err();
+/// assert!(error.is_invalid() && error.to_string().contains("a name expected, at character 6"));
 /// # Ok::<(), kube_informer::Error>(())
 /// ```
 #[derive(Clone)]
@@ -76,8 +78,13 @@ impl FieldPath {
     /// The path that a text says, or what is wrong with it.
     pub fn parse(text: &str) -> Result<Self> {
         let path = Self::from(text);
-        path.steps()?;
+        path.check()?;
         Ok(path)
+    }
+
+    /// Fails if the text is not a path: with what is wrong, where, and an example.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.steps().map(drop)
     }
 
     /// The steps, or what is wrong with the text.
@@ -193,6 +200,11 @@ impl From<&str> for FieldPath {
 }
 impl From<String> for FieldPath {
     fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+impl From<&String> for FieldPath {
+    fn from(text: &String) -> Self {
         text.as_str().into()
     }
 }

@@ -3,28 +3,49 @@
 use super::Step;
 use crate::{Error, Result};
 
+/// Paths that show how they are written, and a pointer.
+const EXAMPLE: &str = "spec.containers[*].image and metadata.labels['example.com/tier'] are paths";
+const EXAMPLE_POINTER: &str = "/metadata/labels/example.com~1tier is a pointer";
+
 pub(super) fn steps(text: &str) -> Result<Vec<Step>> {
-    let steps = match text.strip_prefix('/') {
-        Some(pointer) => pointer.split('/').map(token).collect(),
-        None => Parser { text, at: 0 }.path(),
+    let (steps, example) = match text.strip_prefix('/') {
+        Some(_) => (pointer(text), EXAMPLE_POINTER),
+        None => (Parser { text, at: 0 }.path(), EXAMPLE),
     };
-    steps
-        .map_err(|Wrong(what)| Error::invalid(format!("{text:?} is not a path to a field: {what}")))
+    steps.map_err(|Wrong { what, at }| {
+        let character = text.get(..at).map_or(at, |before| before.chars().count()) + 1;
+        Error::invalid(format!(
+            "{text:?} is not a path to a field: {what}, at character {character} ({example})"
+        ))
+    })
 }
 
-struct Wrong(String);
+struct Wrong {
+    what: &'static str,
+    at: usize,
+}
+
+fn wrong<T>(what: &'static str, at: usize) -> Result<T, Wrong> {
+    Err(Wrong { what, at })
+}
+
+/// A JSON pointer, which starts with a slash.
+fn pointer(text: &str) -> Result<Vec<Step>, Wrong> {
+    for (at, _) in text.match_indices('~') {
+        if !matches!(text.as_bytes().get(at + 1), Some(b'0' | b'1')) {
+            return wrong("in a JSON pointer a tilde is written ~0 and a slash ~1", at);
+        }
+    }
+    Ok(text.split('/').skip(1).map(token).collect())
+}
 
 /// One reference token of a JSON pointer.
-fn token(text: &str) -> Result<Step, Wrong> {
-    if text
-        .match_indices('~')
-        .any(|(at, _)| !matches!(text.as_bytes().get(at + 1), Some(b'0' | b'1')))
-    {
-        let what = "in a JSON pointer a tilde is written ~0 and a slash ~1";
-        return Err(Wrong(what.to_owned()));
-    }
+fn token(text: &str) -> Step {
     let key: Box<str> = text.replace("~1", "/").replace("~0", "~").into();
-    Ok(index(text).map_or_else(|| Step::Key(key.clone()), |index| Step::Either(key.clone(), index)))
+    match index(text) {
+        Some(index) => Step::Either(key, index),
+        None => Step::Key(key),
+    }
 }
 
 fn index(text: &str) -> Option<usize> {
@@ -42,7 +63,7 @@ impl Parser<'_> {
     fn path(mut self) -> Result<Vec<Step>, Wrong> {
         let mut steps = Vec::new();
         if self.text.is_empty() {
-            return Err(Wrong("it is empty; spec.nodeName would be one".to_owned()));
+            return wrong("it is empty", 0);
         }
         // kubectl writes them with a dot in front.
         if self.peek() == Some('.') {
@@ -55,7 +76,7 @@ impl Parser<'_> {
             match next {
                 '[' => steps.push(self.bracket()?),
                 '.' => steps.push(self.name()?),
-                _ => return self.wrong("a dot or a bracket expected", self.at - next.len_utf8()),
+                _ => return wrong("a dot or a bracket expected", self.at - next.len_utf8()),
             }
         }
         Ok(steps)
@@ -72,15 +93,15 @@ impl Parser<'_> {
                     escaped = true;
                     match self.next() {
                         Some(next) => name.push(next),
-                        None => return self.wrong("a backslash at the end", self.at),
+                        None => return wrong("a backslash at the end", self.at),
                     }
                 }
-                ']' => return self.wrong("a closing bracket that was not opened", self.at - 1),
+                ']' => return wrong("a closing bracket that was not opened", self.at - 1),
                 next => name.push(next),
             }
         }
         match name.as_str() {
-            "" => self.wrong("a name expected", start),
+            "" => wrong("a name expected", start),
             "*" if !escaped => Ok(Step::Every),
             _ => Ok(Step::Key(name.into())),
         }
@@ -94,18 +115,18 @@ impl Parser<'_> {
             let key = self.quoted(quote)?;
             return match self.next() {
                 Some(']') => Ok(Step::Key(key.into())),
-                _ => self.wrong("a closing bracket expected behind the quote", start),
+                _ => wrong("a closing bracket expected behind the quote", start),
             };
         }
         let Some(length) = self.text[start..].find(']') else {
-            return self.wrong("a bracket that is not closed", start - 1);
+            return wrong("a bracket that is not closed", start - 1);
         };
         self.at += length + 1;
         match &self.text[start..start + length] {
             "*" => Ok(Step::Every),
             inside => match index(inside) {
                 Some(index) => Ok(Step::Index(index)),
-                None => self.wrong("[0], [*] or ['name'] expected", start - 1),
+                None => wrong("[0], [*] or ['name'] expected", start - 1),
             },
         }
     }
@@ -119,7 +140,7 @@ impl Parser<'_> {
                 next => key.push(next),
             }
         }
-        self.wrong("a quote that is not closed", start - 1)
+        wrong("a quote that is not closed", start - 1)
     }
 
     fn peek(&self) -> Option<char> {
@@ -130,10 +151,5 @@ impl Parser<'_> {
         let next = self.peek();
         self.at += next.map_or(0, char::len_utf8);
         next
-    }
-
-    fn wrong<T>(&self, what: &str, at: usize) -> Result<T, Wrong> {
-        let characters = self.text.get(..at).map_or(at, |before| before.chars().count());
-        Err(Wrong(format!("{what}, at character {}", characters + 1)))
     }
 }

@@ -111,7 +111,7 @@ fn values_to_index_by_are_sorted_texts_without_repetition() {
 #[test]
 fn a_malformed_path_is_an_error_that_says_where() {
     for (path, says) in [
-        ("", "it is empty"),
+        ("", "it is empty, at character 1 (spec.containers[*].image and"),
         ("spec..nodeName", "a name expected, at character 6"),
         ("spec.", "a name expected, at character 6"),
         ("..spec", "a name expected, at character 2"),
@@ -125,14 +125,31 @@ fn a_malformed_path_is_an_error_that_says_where() {
         ("spec['a'", "a closing bracket expected"),
         ("\u{e9}[0]x", "a dot or a bracket expected, at character 5"),
         ("spec\\", "a backslash at the end"),
-        ("/a~2", "a tilde is written ~0"),
-        ("/a~", "a tilde is written ~0"),
+        ("/a~2", "a tilde is written ~0 and a slash ~1, at character 3 (/metadata/labels/"),
+        ("/\u{e9}/b~", "a tilde is written ~0 and a slash ~1, at character 5"),
     ] {
         let error = FieldPath::parse(path).unwrap_err();
         assert!(error.to_string().contains(says), "{path}: {error}");
         assert!(error.to_string().contains(&format!("{path:?}")), "{path}: {error}");
         let asked = object().field::<Value>(path).unwrap_err();
         assert_eq!(asked.to_string(), error.to_string());
+        assert_eq!(FieldPath::from(path).check().unwrap_err(), error);
+        assert!(error.is_invalid(), "{error}");
+    }
+}
+
+#[test]
+fn the_paths_that_errors_show_are_paths() {
+    for (malformed, shown) in [("", 2), ("/~", 1)] {
+        let error = FieldPath::parse(malformed).unwrap_err().to_string();
+        let example = error.rsplit_once('(').unwrap().1;
+        let words = example
+            .split([' ', ')'])
+            .filter(|word| word.contains("metadata") || word.contains("spec"));
+        assert_eq!(words.clone().count(), shown, "{error}");
+        for path in words {
+            assert!(FieldPath::from(path).check().is_ok(), "{path}");
+        }
     }
 }
 
@@ -144,6 +161,7 @@ fn a_path_shows_as_it_was_written() {
         (path.0.text.to_string(), path.to_string())
     );
     assert_eq!(FieldPath::from(&path), path);
+    assert_eq!(FieldPath::from(&path.to_string()), path);
     assert_eq!("spec.containers[*]".parse::<FieldPath>().unwrap(), path);
 }
 
