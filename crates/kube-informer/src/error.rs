@@ -132,10 +132,6 @@ impl Error {
     pub(crate) fn cause(&self) -> &Cause {
         &self.0.cause
     }
-    /// The same error with a text that says where it happened.
-    pub(crate) fn context(&self, context: impl fmt::Display) -> Self {
-        Self::new(self.0.cause.clone(), format!("{context}: {}", self.0.text)).caused_as(self)
-    }
 
     /// The object that this is about, if it is about one.
     pub fn key(&self) -> Option<&ObjectKey> {

@@ -55,7 +55,9 @@ fn crd_reads_orders_and_gets_over_one_that_is_none() {
     let lines = run("crd");
     assert_eq!(lines[0], "Ada paid 1200, turnover 1200");
     assert_eq!(lines[1], "Grace paid 800, turnover 2000");
-    assert!(lines[2].starts_with("not an Order: default/o-4 cannot be decoded"), "{lines:?}");
+    let wrong =
+        "default/o-4 cannot be decoded: spec: invalid type: string, expected struct OrderSpec";
+    assert_eq!(lines[2], format!("not an Order: {wrong}"));
     assert!(!lines[2].contains("whatever"), "bodies are in no error: {lines:?}");
     assert_eq!(lines[3], "that was the past, this is now");
 }

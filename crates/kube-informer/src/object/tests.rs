@@ -141,7 +141,7 @@ fn an_error_of_a_transform_is_the_source() {
 }
 
 #[test]
-fn an_event_knows_the_key_of_its_object() {
+fn k5_an_event_has_the_key_of_its_object() {
     let object = pod(&packer(), "web-0");
     let gone = Deleted { object: object.clone(), final_state: FinalState::Unknown };
     for event in [

@@ -1,6 +1,7 @@
 //! What the guide for people who come from kube-runtime says: their code and ours.
 #![expect(clippy::default_trait_access, reason = "as people write it")]
 
+use std::collections::BTreeMap;
 use std::future::ready;
 use std::pin::pin;
 use std::sync::Arc;
@@ -139,9 +140,12 @@ async fn reads() -> Outcome {
     assert_eq!((one.is_some(), on_b.len(), web.len()), (true, 2, 2));
     let Some(pod) = one else { panic!("it is there") };
     let name: &str = pod.name();
+    let notes: BTreeMap<String, String> =
+        pod.annotations();
     let phase: Option<String> =
         pod.field("status.phase")?;
     let whole: Arc<Pod> = pod.decode()?;
+    assert_eq!(notes["example.com/team"], "shop");
     assert_eq!((name, phase.as_deref(), whole.spec.is_some()), ("web-0", Some("Pending"), true));
     factory.shutdown().await;
     Ok(())

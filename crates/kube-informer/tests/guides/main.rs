@@ -22,7 +22,8 @@ fn server() -> ApiServer {
 fn pod(namespace: &str, name: &str, app: &str, node: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"namespace": namespace, "name": name, "labels": {"app": app}},
+        "metadata": {"namespace": namespace, "name": name, "labels": {"app": app},
+                     "annotations": {"example.com/team": "shop"}},
         "spec": {"nodeName": node, "containers": [{"name": "main", "image": "nginx:1.29"}]},
         "status": {"phase": "Running"},
     })
