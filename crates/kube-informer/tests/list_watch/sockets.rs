@@ -1,5 +1,9 @@
 //! Where a socket matters.
 
+use std::error::Error as _;
+use std::io;
+use std::iter::successors;
+
 use embedded_apiserver::{ApiServer, Fault, Listening, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -63,6 +67,12 @@ async fn refused_names_the_address() {
             error.to_string().split(": ").nth(1),
             Some(&*format!("nobody listens at {address} (connection refused)"))
         );
+        // The client's own error is below, and the kind of the socket's is among its sources.
+        let client = error.source().and_then(|source| source.downcast_ref::<kube::Error>());
+        assert!(client.is_some(), "{error}");
+        let mut sources = successors(error.source(), |&source| source.source());
+        let io = sources.find_map(|source| source.downcast_ref::<io::Error>()).unwrap();
+        assert_eq!(io.kind(), io::ErrorKind::ConnectionRefused);
     }
 }
 
@@ -99,6 +109,7 @@ async fn i20_a_token_that_is_not_accepted_is_not_repeated() {
     for error in [list_error(&source).await, watch_from(&source, "1").await.err().unwrap()] {
         assert!(error.is_unauthorized(), "{error}");
         assert!(error.to_string().contains("does not accept our credentials"), "{error}");
+        assert!(error.source().is_none());
         let shown = format!("{error} {error:?} {:?} {source:?} {}", error.status(), source.name());
         assert!(!shown.contains(&token), "{shown}");
     }
