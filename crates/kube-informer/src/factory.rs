@@ -220,9 +220,15 @@ pub struct FactoryBuilder {
 }
 
 impl FactoryBuilder {
-    /// Only this namespace, for kinds that have namespaces.
-    pub fn namespace(mut self, namespace: &str) -> Self {
-        self.options.identity.namespaces = vec![namespace.to_owned()];
+    /// Only objects of this namespace, for kinds that have namespaces; an empty name is all namespaces.
+    pub fn namespace(self, namespace: impl AsRef<str>) -> Self {
+        self.namespaces([namespace])
+    }
+
+    /// Only objects of these namespaces, for kinds that have namespaces; see
+    /// [`InformerBuilder::namespaces`].
+    pub fn namespaces<N: AsRef<str>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
+        self.options.identity.set_namespaces(namespaces);
         self
     }
 

@@ -37,9 +37,9 @@ impl<K> Lister<K> {
         List::new(select(&self.store, selector, || self.store.snapshot()))
     }
 
-    /// One namespace of it; `""` is all of them.
-    pub fn namespace(&self, namespace: &str) -> NamespaceLister<K> {
-        NamespaceLister { lister: self.clone(), namespace: namespace.into() }
+    /// One namespace of it; an empty name is all of them.
+    pub fn namespace(&self, namespace: impl AsRef<str>) -> NamespaceLister<K> {
+        NamespaceLister { lister: self.clone(), namespace: namespace.as_ref().into() }
     }
 
     /// By the name of an index; an [`Index`](crate::Index) handle cannot fail. The namespace index,
@@ -109,8 +109,8 @@ pub struct NamespaceLister<K = Untyped> {
 
 impl<K> NamespaceLister<K> {
     /// An object by its name.
-    pub fn get(&self, name: &str) -> Option<Object<K>> {
-        self.lister.get((&*self.namespace, name))
+    pub fn get(&self, name: impl AsRef<str>) -> Option<Object<K>> {
+        self.lister.get((&*self.namespace, name.as_ref()))
     }
 
     /// All objects.

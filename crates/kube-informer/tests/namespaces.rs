@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use embedded_apiserver::{ApiServer, Denial, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::{Event, FinalState, SharedInformer, SharedInformerFactory};
+use kube_informer::{
+    Event, FinalState, KubeListWatch, ListWatch, SharedInformer, SharedInformerFactory,
+};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -152,4 +154,78 @@ async fn fa1_the_same_namespaces_in_any_order_are_the_same_informer() {
     assert_eq!(factory.status().len(), 1);
     let _other = factory.builder_for::<ConfigMap>().namespace("a").build();
     assert_eq!(factory.status().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fa6_an_empty_namespace_is_all_of_them_and_deletes_arrive() {
+    let server = server();
+    let factory = SharedInformerFactory::builder(server.client()).seed(1).build();
+    let maps = factory.builder_for::<ConfigMap>().namespaces("a,".split(',')).build();
+    let empty = factory.builder_for::<ConfigMap>().namespace("").build();
+    let _all = factory.informer::<ConfigMap>();
+    assert_eq!(factory.status().len(), 1, "they are one informer");
+    assert_eq!((maps.name(), empty.name()), ("configmaps", "configmaps"));
+    factory.start();
+    factory.wait_for_sync().await.unwrap();
+    assert_eq!(keys(&maps), set(["a/one", "b/one", "c/one"]));
+
+    // One that is seen to go, and one that a relist finds gone.
+    server.delete("configmaps", "a", "one").unwrap();
+    maps.wait_for_version(server.store().revision()).await.unwrap();
+    assert_eq!(keys(&maps), set(["b/one", "c/one"]));
+    server.refuse_connections();
+    server.delete("configmaps", "b", "one").unwrap();
+    server.store().compact(u64::MAX);
+    server.accept_connections();
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(keys(&maps), set(["c/one"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn fa6_namespaces_of_a_factory_hold_for_all_of_its_informers() {
+    let server = server();
+    let several: Vec<String> = ["b", "a", "b"].map(str::to_owned).into();
+    let factory =
+        SharedInformerFactory::builder(server.client()).seed(1).namespaces(&several).build();
+    let maps = factory.informer::<ConfigMap>();
+    let nodes = factory.informer::<k8s_openapi::api::core::v1::Node>();
+    let everywhere = factory.builder_for::<ConfigMap>().all_namespaces().build();
+    factory.start();
+    factory.wait_for_sync().await.unwrap();
+    assert_eq!(keys(&maps), set(["a/one", "b/one"]));
+    assert_eq!((maps.name(), nodes.name()), ("configmaps in a, b", "nodes"));
+    assert_eq!(everywhere.lister().len(), 3);
+
+    let all = SharedInformerFactory::builder(server.client()).namespace("").build();
+    let maps = all.informer::<ConfigMap>();
+    let _everywhere = all.builder_for::<ConfigMap>().all_namespaces().build();
+    assert_eq!((maps.name(), all.status().len()), ("configmaps", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_are_taken_as_any_text() {
+    let server = server();
+    let factory = SharedInformerFactory::new(server.client());
+    let (owned, shared): (String, Arc<str>) = ("a".to_owned(), "a".into());
+    let builder = || factory.builder_for::<ConfigMap>();
+    let all = [
+        builder().namespace("a").build(),
+        builder().namespace(&owned).build(),
+        builder().namespace(owned.clone()).build(),
+        builder().namespace(&shared).build(),
+        builder().namespaces(["a"].iter()).build(),
+        builder().namespaces(std::slice::from_ref(&owned)).build(),
+    ];
+    assert_eq!(factory.status().len(), 1);
+    factory.start();
+    factory.wait_for_sync().await.unwrap();
+    let one = "one".to_owned();
+    let lister = all[0].lister();
+    assert!(lister.namespace(&owned).get(&one).is_some());
+    assert!(lister.namespace(owned.clone()).get(one).is_some());
+    let source = KubeListWatch::of::<ConfigMap>(server.client());
+    assert_eq!(source.clone().namespace(&owned).name(), "configmaps in a");
+    assert_eq!(source.namespace(owned).namespace(String::new()).name(), "configmaps");
+    let version = server.store().revision().to_string();
+    all[0].wait_for_version(&version).await.unwrap();
 }

@@ -22,7 +22,7 @@ pub(crate) struct Identity {
     pub(crate) resource: Option<ApiResource>,
     pub(crate) cluster_scoped: bool,
     pub(crate) metadata_only: bool,
-    /// Sorted, each once; none means all.
+    /// Sorted, each once; none means all. Set by `set_namespaces`.
     pub(crate) namespaces: Vec<String>,
     pub(crate) labels: String,
     pub(crate) fields: String,
@@ -31,6 +31,18 @@ pub(crate) struct Identity {
     pub(crate) storage: Storage,
     /// With `Storage::Decoded`, as which type.
     pub(crate) decoded_as: Option<TypeId>,
+}
+
+impl Identity {
+    /// An empty name is all namespaces, as client-go's `NamespaceAll` is. Beside it the others would be
+    /// listed twice, and of what is listed twice nothing can be deleted.
+    pub(crate) fn set_namespaces<N: AsRef<str>>(&mut self, names: impl IntoIterator<Item = N>) {
+        let mut names: Vec<_> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let all = names.first().is_some_and(String::is_empty);
+        self.namespaces = if all { Vec::new() } else { names };
+    }
 }
 
 /// What each request may have of its own, on a shared informer too.
@@ -218,24 +230,25 @@ impl<K: DeserializeOwned + Send + Sync + 'static> InformerBuilder<K> {
 }
 
 impl<K: Kind> InformerBuilder<K> {
-    /// One namespace. Kinds without namespaces do not have this method.
-    pub fn namespace(self, namespace: &str) -> Self
+    /// Only objects of this namespace; an empty name is all namespaces. Kinds without namespaces do not
+    /// have this method.
+    pub fn namespace(self, namespace: impl AsRef<str>) -> Self
     where
         K::Scope: kube_core::NamespaceScope,
     {
         self.namespaces([namespace])
     }
 
-    /// These namespaces, behind one lister: one list and one watch each, so that a permission for
-    /// these is enough. None are all.
-    pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self
+    /// Only objects of these namespaces, behind one lister: one list and one watch each, so that a
+    /// permission for these is enough.
+    ///
+    /// A name that is given twice counts once. No name at all, or an empty one among others (which is
+    /// what `"a,".split(',')` gives), is all namespaces, with one list and one watch.
+    pub fn namespaces<N: AsRef<str>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self
     where
         K::Scope: kube_core::NamespaceScope,
     {
-        let mut namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
-        namespaces.sort_unstable();
-        namespaces.dedup();
-        self.options.identity.namespaces = namespaces;
+        self.options.identity.set_namespaces(namespaces);
         self
     }
 }

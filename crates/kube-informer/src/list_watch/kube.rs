@@ -71,9 +71,9 @@ impl KubeListWatch {
         if K::metadata_api() { listed.metadata_only() } else { listed }
     }
 
-    /// Only this namespace; an empty one is all of them.
-    pub fn namespace(self, namespace: &str) -> Self {
-        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+    /// Only this namespace; an empty name is all of them.
+    pub fn namespace(self, namespace: impl AsRef<str>) -> Self {
+        let namespace = Some(namespace.as_ref()).filter(|namespace| !namespace.is_empty());
         self.with(|target| target.namespace = namespace.map(str::to_owned))
     }
 
