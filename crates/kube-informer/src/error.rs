@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use kube_core::Status;
 
-use crate::ObjectKey;
 use crate::shown::shown;
+use crate::{ObjectKey, ResourceVersion};
 
 /// Longer than any text of ours: more was written by a server, or by hooks.
 const TEXT_CHARS_MAX: usize = 4000;
@@ -80,6 +80,8 @@ pub(crate) enum Cause {
     UnknownIndex,
     /// Another index of that name.
     IndexConflict,
+    /// A version that the cache's cannot be compared with.
+    IncomparableVersion,
     /// The informer or factory was stopped.
     Stopped,
     /// Somebody called us with something that cannot be.
@@ -96,6 +98,14 @@ impl Error {
     }
     pub(crate) fn protocol(text: impl Into<String>) -> Self {
         Self::new(Cause::Protocol, text)
+    }
+    pub(crate) fn incomparable_version(version: &ResourceVersion, cache: &ResourceVersion) -> Self {
+        let text = format!(
+            "whether the cache has version {:?} cannot be known: it is at {:?}, and only numbers can be compared",
+            version.as_str(),
+            cache.as_str(),
+        );
+        Self::new(Cause::IncomparableVersion, text)
     }
     pub(crate) fn stopped() -> Self {
         Self::new(Cause::Stopped, "the informer has been stopped")
@@ -220,6 +230,10 @@ impl Error {
     /// No index of that name.
     pub fn is_unknown_index(&self) -> bool {
         matches!(self.cause(), Cause::UnknownIndex)
+    }
+    /// A version was waited for that cannot be compared with the cache's: only decimal numbers can.
+    pub fn is_incomparable_version(&self) -> bool {
+        matches!(self.cause(), Cause::IncomparableVersion)
     }
     /// The informer or factory was stopped.
     pub fn is_stopped(&self) -> bool {

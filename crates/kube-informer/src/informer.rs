@@ -171,7 +171,9 @@ impl<K: 'static> SharedInformer<K> {
 
     /// Waits until the cache is at least at this version: to read what one has written.
     ///
-    /// Fails when the informer stops. There is no timeout: `tokio::time::timeout` gives one.
+    /// Fails when the informer stops, and at once if the version
+    /// [cannot be compared](Error::is_incomparable_version) with the cache's, which would never be known to
+    /// have reached it. There is no timeout: `tokio::time::timeout` gives one.
     pub async fn wait_for_version(&self, version: impl Into<ResourceVersion>) -> Result<()> {
         self.core.wait_for_version(version.into()).await
     }

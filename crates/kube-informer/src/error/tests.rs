@@ -19,7 +19,8 @@ fn predicate(cause: &Cause) -> (Predicate, Option<Cause>) {
         Cause::Unreadable { .. } => (Error::is_unreadable, Some(Cause::Store)),
         Cause::Store => (Error::is_store, Some(Cause::UnknownIndex)),
         Cause::UnknownIndex => (Error::is_unknown_index, Some(Cause::IndexConflict)),
-        Cause::IndexConflict => (Error::is_index_conflict, Some(Cause::Stopped)),
+        Cause::IndexConflict => (Error::is_index_conflict, Some(Cause::IncomparableVersion)),
+        Cause::IncomparableVersion => (Error::is_incomparable_version, Some(Cause::Stopped)),
         Cause::Stopped => (Error::is_stopped, Some(Cause::Invalid)),
         Cause::Invalid => (Error::is_invalid, None),
     }

@@ -253,15 +253,27 @@ impl Core {
     }
 
     pub(crate) async fn wait_for_version(&self, version: ResourceVersion) -> Result<()> {
+        if version.is_empty() {
+            return Err(Error::incomparable_version(&version, &self.store.resource_version()));
+        }
         let mut versions = self.versions.subscribe();
         let mut progress = self.observed.progress.subscribe();
-        tokio::select! {
-            biased;
-            reached = versions.wait_for(|at| *at >= version) => match reached {
-                Ok(_) => Ok(()),
-                Err(_) => Err(Error::stopped()),
-            },
-            _ = progress.wait_for(|progress| progress.stopped) => Err(Error::stopped()),
+        loop {
+            let stopped = progress.borrow_and_update().stopped;
+            versions.mark_unchanged();
+            // In this order: what is synced has its version.
+            let (synced, at) = (self.store.has_synced(), self.store.resource_version());
+            match at.partial_cmp(&version) {
+                Some(order) if order.is_ge() => return Ok(()),
+                None if synced => return Err(Error::incomparable_version(&version, &at)),
+                _ if stopped => return Err(Error::stopped()),
+                _ => {}
+            }
+            tokio::select! {
+                biased;
+                _ = versions.changed() => {}
+                _ = progress.changed() => {}
+            }
         }
     }
 }

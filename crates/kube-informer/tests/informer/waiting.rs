@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use embedded_apiserver::{Denial, Fault, Verb};
 use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt};
 use kube_informer::list_watch::{
-    KubeListWatch, ListOptions, ListStream, WatchOptions, WatchStream,
+    KubeListWatch, ListItem, ListOptions, ListStream, WatchOptions, WatchStream,
 };
-use kube_informer::{Error, ListWatch, NotSyncedReason, Result};
+use kube_informer::{Error, ListWatch, NotSyncedReason, Result, SharedInformer};
 use tokio::time::{Instant, timeout};
 
 use super::running::{Book, Running};
@@ -253,4 +254,60 @@ async fn waiting_for_a_version_ends_with_an_informer_that_never_started() {
     settle().await;
     assert!(wait.is_finished());
     assert!(wait.await.unwrap().unwrap_err().is_stopped());
+}
+
+#[tokio::test(start_paused = true)]
+async fn l4_a_version_that_cannot_be_compared_is_an_error() {
+    let running = Running::new(server());
+    let informer = running.informer.clone();
+    let early = tokio::spawn(async move { informer.wait_for_version("opaque").await });
+    settle().await;
+    assert!(!early.is_finished(), "the cache may become just that");
+    let running = running.sync().await;
+    let early = timeout(Duration::from_secs(60), early).await.expect("it ends");
+    assert!(early.unwrap().unwrap_err().is_incomparable_version());
+    let began = Instant::now();
+    for version in ["opaque", "", "12x"] {
+        let waiting = timeout(Duration::from_secs(60), running.informer.wait_for_version(version));
+        let error = waiting.await.expect("it ends").unwrap_err();
+        assert!(error.is_incomparable_version() && !error.is_stopped(), "{error}");
+        assert!(error.to_string().contains(&format!("{version:?}")), "{error}");
+    }
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    running.informer.wait_for_version(running.server.version()).await.unwrap();
+    running.informer.shutdown().await;
+    let next = running.informer.wait_for_version(u64::MAX).await.unwrap_err();
+    assert!(next.is_stopped() && !next.is_incomparable_version());
+    let error = running.informer.wait_for_version("opaque").await.unwrap_err();
+    assert!(error.is_incomparable_version());
+}
+
+#[tokio::test(start_paused = true)]
+async fn l4_versions_that_are_not_numbers_can_only_be_equal() {
+    let informer: SharedInformer = SharedInformer::from_source(Opaque).build();
+    informer.start();
+    informer.wait_for_sync().await.unwrap();
+    informer.wait_for_version("v-1").await.unwrap();
+    let waiting = timeout(Duration::from_secs(60), informer.wait_for_version("v-2"));
+    let error = waiting.await.expect("it ends").unwrap_err();
+    assert!(error.is_incomparable_version(), "{error}");
+}
+
+/// A source whose versions are not numbers.
+struct Opaque;
+
+impl ListWatch for Opaque {
+    fn name(&self) -> &'static str {
+        "opaque"
+    }
+    fn list(&self, _: ListOptions) -> BoxFuture<'_, Result<ListStream>> {
+        let end = ListItem::End { resource_version: "v-1".into(), continue_token: None };
+        Box::pin(async { Ok(stream::iter([Ok(end)]).boxed()) })
+    }
+    fn watch(&self, _: WatchOptions) -> BoxFuture<'_, Result<WatchStream>> {
+        Box::pin(async { Ok(stream::pending().boxed()) })
+    }
+    fn streams_lists(&self) -> bool {
+        false
+    }
 }
