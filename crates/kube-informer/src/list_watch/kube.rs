@@ -24,13 +24,10 @@ use crate::{Error, Kind, ResourceVersion, Result, StaticKind, Transform};
 /// cache to have the version; the rest is for connecting and for a server under load.
 const WATCH_HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// How long the head of a list may take: a server gives up on a list after a minute, and should be
-/// given the time to say so.
-const LIST_HEAD_WAIT_MAX: Duration = Duration::from_secs(75);
-
-/// How long nothing of a list may come before its connection is taken for dead. As long as a watch
-/// may be silent; the time that the whole list takes does not matter.
-const LIST_BODY_WAIT_MAX: Duration = Duration::from_secs(75);
+/// How long nothing may come of a list, neither its head nor more of its body, before its connection is
+/// taken for dead. As long as a watch may be silent, and longer than the minute after which a server gives up
+/// on a list, so that it can say so. The time that the whole list takes does not matter.
+const LIST_WAIT_MAX: Duration = Duration::from_secs(75);
 
 /// Lists and watches a resource of an API server. What factories use.
 ///
@@ -55,6 +52,7 @@ pub struct KubeListWatch {
     name: String,
     target: Target,
     packer: Arc<Packer>,
+    list_wait_max: Duration,
     /// Made from an `Api` whose path is none that a resource has.
     strange_path: Option<String>,
 }
@@ -92,6 +90,16 @@ impl KubeListWatch {
         self.with(|target| target.metadata_only = true)
     }
 
+    /// How long nothing may come of a list before it is given up, and tried again: 75 seconds by default.
+    ///
+    /// A server answers, or gives up, within a minute, and then sends as fast as it can. More is needed
+    /// only where the server was told to take longer (kube-apiserver's `--request-timeout`). The time that
+    /// a whole list takes is not limited.
+    pub fn list_timeout(mut self, silence_max: Duration) -> Self {
+        self.list_wait_max = silence_max;
+        self
+    }
+
     /// How objects are made of what the server sends.
     pub(crate) fn packer(mut self, packer: Arc<Packer>) -> Self {
         self.packer = packer;
@@ -100,7 +108,8 @@ impl KubeListWatch {
 
     fn with_target(client: Client, target: Target) -> Self {
         let packer = Arc::new(Packer::new(Transform::default(), None, false));
-        Self { client, name: target.name(), target, packer, strange_path: None }
+        let (name, list_wait_max) = (target.name(), LIST_WAIT_MAX);
+        Self { client, name, target, packer, list_wait_max, strange_path: None }
     }
 
     fn with(mut self, change: impl FnOnce(&mut Target)) -> Self {
@@ -137,9 +146,9 @@ impl ListWatch for KubeListWatch {
                 continue_token: options.continue_token.as_deref().unwrap_or_default(),
             };
             let query = query.text(&self.target);
-            let (body, call) = self.open(Verb::List, query, LIST_HEAD_WAIT_MAX).await?;
+            let (body, call) = self.open(Verb::List, query, self.list_wait_max).await?;
             let reader = ListReader::new(call, self.packer.clone());
-            Ok(Items::new(reader, body, Some(LIST_BODY_WAIT_MAX)).boxed())
+            Ok(Items::new(reader, body, Some(self.list_wait_max)).boxed())
         })
     }
 
