@@ -1,5 +1,7 @@
 //! `SharedInformerFactory`: one informer for each resource, scope, selectors and way to keep it.
 
+mod made;
+
 use std::any::TypeId;
 use std::fmt::{self, Display};
 use std::future::Future;
@@ -8,41 +10,37 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
-use futures_util::future::join_all;
 use kube_core::{ApiResource, ClusterResourceScope, DynamicObject, PartialObjectMeta};
-use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
 
 use crate::indexer::Alive;
-use crate::informer::{Core, Identity, OnError, Options, Sharing, decoder};
+use crate::informer::{Core, OnError, Options, decoder, options, request_options};
 use crate::list_watch::{Client, KubeListWatch};
+use crate::reflector::settings;
 use crate::wait::Watched;
 use crate::{
     ErrorReport, FieldPath, InformerBuilder, InformerStatus, Kind, ListWatch, SharedInformer,
     StaticKind, Storage, Transform, WaitForSync,
 };
 
+use made::Made;
+
 /// Makes informers and shares them. Cheap to clone.
 ///
-/// Whoever asks for the same resource in the same namespace, with the same selectors, transform and
-/// storage gets the same informer, with one watch; typed and dynamic ones share it too. Handlers,
-/// resync periods and error observers are everybody's own.
+/// Requests for the same resource in the same namespaces, with the same selectors, transform and storage
+/// are given the same informer, with one watch; typed and dynamic ones share it too. Handlers, resync
+/// periods and error observers are each caller's own.
+///
+/// The factory keeps its informers running, because they can be asked for again. An informer with a
+/// closure of its own ([`InformerBuilder::map`]) cannot, and runs for as long as something else holds it.
 #[derive(Clone)]
 pub struct SharedInformerFactory(Arc<Shared>);
 
 struct Shared {
     client: Client,
     defaults: Options,
-    /// For informers that are made after the factory was started.
+    /// Of every informer.
     on_error: Vec<OnError>,
-    state: Mutex<State>,
-    stop: CancellationToken,
-}
-
-struct State {
-    informers: Vec<(Identity, SharedInformer)>,
-    started: bool,
-    stop_on: Option<BoxFuture<'static, ()>>,
+    made: Arc<Made>,
 }
 
 impl SharedInformerFactory {
@@ -85,7 +83,8 @@ impl SharedInformerFactory {
             TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>();
         options.identity.metadata_only = K::metadata_api();
         options.decoder = Some(decoder::<K>());
-        InformerBuilder::from_factory(self.0.clone(), options)
+        let factory = self.0.clone();
+        InformerBuilder::from_factory(options, move |options| factory.informer(options))
     }
 
     /// Starts all informers, on the current Tokio runtime. Those that are asked for later start at
@@ -95,71 +94,59 @@ impl SharedInformerFactory {
     ///
     /// Outside of a Tokio runtime.
     pub fn start(&self) {
-        let mut state = self.0.state.lock();
-        state.started = true;
-        if let Some(stop_on) = state.stop_on.take() {
-            let factory = Arc::downgrade(&self.0);
-            let stopped = self.0.stop.clone();
-            tokio::spawn(async move {
-                tokio::select! {
-                    biased;
-                    () = stopped.cancelled() => {}
-                    () = stop_on => if let Some(shared) = factory.upgrade() { shared.stop() },
-                }
-            });
+        self.0.made.start();
+    }
+
+    /// Starts all informers, waits until `stop` is ready or the factory was stopped otherwise, and
+    /// [shuts down](Self::shutdown): the last line of a `main`.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub async fn run(&self, stop: impl Future) {
+        self.start();
+        tokio::select! {
+            biased;
+            _ = stop => {}
+            () = self.0.made.closed() => {}
         }
-        for (_, informer) in &state.informers {
-            informer.start();
-        }
+        self.shutdown().await;
     }
 
     /// Waits until the first list of every informer is in its cache. It always ends: see
     /// [`WaitForSync`].
     pub fn wait_for_sync(&self) -> WaitForSync {
-        WaitForSync::new(self.0.cores().into_iter().map(|core| core as Arc<dyn Watched>))
+        WaitForSync::new(self.0.made.cores().into_iter().map(|core| core as Arc<dyn Watched>))
     }
 
     /// Every informer at a glance.
     pub fn status(&self) -> Vec<InformerStatus> {
-        self.0.cores().iter().map(|core| core.status()).collect()
+        self.0.made.cores().iter().map(|core| core.status()).collect()
     }
 
     /// Asks everything to stop, and returns at once. Nothing can be started after that.
     pub fn stop(&self) {
-        self.0.stop();
+        self.0.made.stop();
     }
 
-    /// Stops everything and waits until the last task and the last callback have ended.
+    /// Stops everything and waits until the last task and the last callback have ended, also of informers
+    /// that were stopped before and replaced by others.
     pub async fn shutdown(&self) {
-        self.0.stop();
-        join_all(self.0.cores().iter().map(|core| core.shutdown())).await;
-    }
-}
-
-impl Sharing for Shared {
-    fn informer(&self, options: &Options) -> SharedInformer {
-        let mut state = self.state.lock();
-        state.informers.retain(|(_, informer)| !informer.is_stopped());
-        let shared = state.informers.iter().find(|(identity, _)| *identity == options.identity);
-        if let Some((_, informer)) = shared {
-            return informer.clone();
-        }
-        let (core, alive) = self.core(options);
-        for on_error in &self.on_error {
-            core.add_on_error(on_error.clone());
-        }
-        let informer = SharedInformer::new(core, alive, None);
-        if self.stop.is_cancelled() {
-            informer.stop();
-        } else if state.started {
-            informer.start();
-        }
-        state.informers.push((options.identity.clone(), informer.clone()));
-        informer
+        self.0.made.shutdown().await;
     }
 }
 
 impl Shared {
+    /// The informer that there is for exactly this, or a new one.
+    fn informer(&self, options: &Options) -> SharedInformer {
+        // An informer that cannot be asked for again is not kept for those who ask.
+        let own = options.identity.transform.has_function_beyond(&self.defaults.identity.transform);
+        self.made.get_or_make(&options.identity, !own, || {
+            let (core, alive) = self.core(options);
+            SharedInformer::new(core, alive, None).observed_by(self.on_error.clone())
+        })
+    }
+
     fn core(&self, options: &Options) -> (Arc<Core>, Arc<Alive>) {
         let source = self.source(options);
         let tuning = options.tuning.clone();
@@ -184,34 +171,29 @@ impl Shared {
             .labels(&identity.labels)
             .fields(&identity.fields)
             .packer(Arc::new(options.packer()));
+        let source = match options.list_timeout {
+            Some(silence_max) => source.list_timeout(silence_max),
+            None => source,
+        };
         if identity.metadata_only { source.metadata_only() } else { source }
-    }
-
-    fn cores(&self) -> Vec<Arc<Core>> {
-        self.state.lock().informers.iter().map(|(_, informer)| informer.core().clone()).collect()
-    }
-
-    fn stop(&self) {
-        self.stop.cancel();
-        self.cores().iter().for_each(|core| core.stop());
     }
 }
 
 impl Drop for Shared {
-    /// What waits for the end waits no longer; informers that others hold go on.
+    /// Informers that others hold go on.
     fn drop(&mut self) {
-        self.stop.cancel();
+        self.made.let_go();
     }
 }
 
 impl fmt::Debug for SharedInformerFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.0.cores().iter().map(|core| core.name().clone()).collect();
+        let names: Vec<_> = self.0.made.cores().iter().map(|core| core.name().clone()).collect();
         f.debug_struct("SharedInformerFactory").field("informers", &names).finish_non_exhaustive()
     }
 }
 
-/// A factory to be.
+/// Builds a factory. What is set here holds for all informers that it makes, unless theirs is set.
 #[must_use = "nothing is made until build"]
 pub struct FactoryBuilder {
     client: Client,
@@ -232,23 +214,8 @@ impl FactoryBuilder {
         self
     }
 
-    /// Only objects with these labels.
-    pub fn labels(mut self, selector: impl Display) -> Self {
-        self.options.identity.labels = selector.to_string();
-        self
-    }
-
-    /// Only objects with these fields.
-    pub fn fields(mut self, selector: impl Display) -> Self {
-        self.options.identity.fields = selector.to_string();
-        self
-    }
-
-    /// The resync period of handlers that do not ask for one of their own; none without this.
-    pub fn resync(mut self, period: Duration) -> Self {
-        self.options.resync = Some(period);
-        self
-    }
+    request_options!(self => self.options);
+    options!(self => self.options);
 
     /// How objects are kept.
     pub fn storage(mut self, storage: Storage) -> Self {
@@ -256,30 +223,10 @@ impl FactoryBuilder {
         self
     }
 
-    /// What is done to all objects before they are kept.
-    pub fn transform(mut self, transform: Transform) -> Self {
-        self.options.identity.transform = transform;
-        self
-    }
-
-    /// Leaves out these fields of all objects.
-    pub fn drop_fields<P: Into<FieldPath>>(self, paths: impl IntoIterator<Item = P>) -> Self {
-        self.transform(Transform::drop_fields(paths))
-    }
-
-    /// Told of every error of every informer, and of what is done about it.
-    pub fn on_error(mut self, report: impl Fn(&ErrorReport) + Send + Sync + 'static) -> Self {
-        self.options.on_error.push(Arc::new(report));
-        self
-    }
-
-    /// Where the informers' randomness comes from, for tests that must run the same way again.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.options.tuning.seed = Some(seed);
-        self
-    }
-
     /// Stops everything when this is ready: `tokio::signal::ctrl_c()`, `token.cancelled_owned()`.
+    ///
+    /// It is waited for from [`start`](SharedInformerFactory::start) on, for as long as anything of the
+    /// factory runs: also when the factory is gone and others hold its informers.
     pub fn stop_on(mut self, stop: impl Future + Send + 'static) -> Self {
         self.stop_on = Some(stop.map(|_| ()).boxed());
         self
@@ -288,13 +235,11 @@ impl FactoryBuilder {
     /// The factory. Nothing runs until `start`.
     pub fn build(mut self) -> SharedInformerFactory {
         let on_error = std::mem::take(&mut self.options.on_error);
-        let state = State { informers: Vec::new(), started: false, stop_on: self.stop_on };
         SharedInformerFactory(Arc::new(Shared {
             client: self.client,
             defaults: self.options,
             on_error,
-            state: Mutex::new(state),
-            stop: CancellationToken::new(),
+            made: Arc::new(Made::new(self.stop_on)),
         }))
     }
 }

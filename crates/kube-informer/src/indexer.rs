@@ -5,6 +5,7 @@
 //! - Functions of users are never called under the lock.
 //! - Nothing that can be seen depends on the order of a randomly seeded map.
 
+mod alive;
 mod index;
 mod parts;
 mod postings;
@@ -15,27 +16,16 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use crate::reflector::ReflectorStore;
 use crate::{
     Deleted, Delta, Error, FieldPath, FinalState, Object, ObjectKey, ResourceVersion, Result,
     Untyped,
 };
 
+pub(crate) use alive::Alive;
 pub use index::Index;
 pub(crate) use state::{Accept, Applied, Listed, Snapshot};
 pub(crate) use store::{Batch, Store};
-
-/// Held by every handle through which it shows whether an informer runs: its own, listers, indexes,
-/// handlers and streams. With the last one it ends.
-pub(crate) struct Alive(pub(crate) CancellationToken);
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
 
 /// What a handle holds so that its informer goes on running; nothing in a store of one's own.
 pub(crate) type KeepAlive = Option<Arc<Alive>>;

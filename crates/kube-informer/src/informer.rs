@@ -6,6 +6,7 @@ mod failures;
 mod observed;
 
 use std::fmt;
+use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +20,16 @@ use crate::{
     Lister, Object, Registration, ResourceVersion, Result, State, Untyped, WaitForSync,
 };
 
-pub use builder::InformerBuilder;
-pub(crate) use builder::{Identity, Options, Sharing, decoder};
+pub use builder::{FromFactory, FromSource, InformerBuilder};
+pub(crate) use builder::{Identity, Options, decoder, options, request_options};
 pub(crate) use core::{Core, Tuning};
 pub(crate) use observed::OnError;
 
 /// A cache of one resource that any number of handlers and listers share. Cheap to clone.
 ///
-/// It runs from [`start`](Self::start) until it is stopped, or until nobody is left who could
-/// notice: no factory, no informer handle, no lister or index, no handler, no stream.
+/// It runs from [`start`](Self::start) until it is stopped, or until nothing is left that could
+/// notice: no factory that could give it out again, no informer handle, no lister or index, no handler, no
+/// stream.
 pub struct SharedInformer<K = Untyped> {
     core: Arc<Core>,
     alive: Arc<Alive>,
@@ -41,8 +43,25 @@ impl<K: 'static> SharedInformer<K> {
         Self { core, alive, resync, kind: PhantomData }
     }
 
-    /// An informer without a factory, on a source of one's own.
-    pub fn from_source(source: impl ListWatch) -> InformerBuilder<K> {
+    /// Builds an informer without a factory, on a source of the program's own.
+    ///
+    /// What is listed is up to the source: namespaces and selectors are those of, for example, a
+    /// [`KubeListWatch`](crate::KubeListWatch), and the builder has none.
+    ///
+    /// ```compile_fail
+    /// # use kube_informer::{KubeListWatch, SharedInformer};
+    /// # fn built(source: KubeListWatch) {
+    /// let pods: SharedInformer = SharedInformer::from_source(source).labels("app=web").build();
+    /// # }
+    /// ```
+    ///
+    /// ```
+    /// # use kube_informer::{KubeListWatch, SharedInformer};
+    /// # fn built(source: KubeListWatch) {
+    /// let pods: SharedInformer = SharedInformer::from_source(source.labels("app=web")).build();
+    /// # }
+    /// ```
+    pub fn from_source(source: impl ListWatch) -> InformerBuilder<K, FromSource> {
         InformerBuilder::from_source(Arc::new(source))
     }
 
@@ -106,6 +125,22 @@ impl<K: 'static> SharedInformer<K> {
     /// Outside of a Tokio runtime.
     pub fn start(&self) {
         self.core.start();
+    }
+
+    /// Starts it, waits until `stop` is ready or it was stopped otherwise, and
+    /// [shuts it down](Self::shutdown).
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub async fn run(&self, stop: impl Future) {
+        self.start();
+        tokio::select! {
+            biased;
+            _ = stop => {}
+            () = self.core.until_stopped() => {}
+        }
+        self.shutdown().await;
     }
 
     /// Asks it to stop, for everybody who shares it; the factory makes a new one when asked again.
@@ -189,8 +224,30 @@ impl<K: 'static> SharedInformer<K> {
         SharedInformer::new(self.core, self.alive, self.resync)
     }
 
+    /// The same with observers of errors, which last as long as this handle and what comes from it.
+    pub(crate) fn observed_by(self, on_error: Vec<OnError>) -> Self {
+        if on_error.is_empty() {
+            return self;
+        }
+        self.core.observe_errors(&on_error);
+        self.ending_with(move || drop(on_error))
+    }
+
+    /// The same, with something to be done when this handle and everything that comes from it are gone.
+    pub(crate) fn ending_with(self, end: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self { alive: self.alive.and(end), ..self }
+    }
+
+    pub(crate) fn with_resync(self, resync: Option<Duration>) -> Self {
+        Self { resync, ..self }
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
+    }
+
+    pub(crate) fn alive(&self) -> &Arc<Alive> {
+        &self.alive
     }
 
     /// What whoever has it keeps running.

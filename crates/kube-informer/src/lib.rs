@@ -142,7 +142,7 @@ pub use delta_fifo::DeltaFifo;
 pub use error::{BoxError, Error, Result};
 pub use factory::{FactoryBuilder, SharedInformerFactory};
 pub use indexer::{Index, Indexer};
-pub use informer::{InformerBuilder, SharedInformer};
+pub use informer::{FromFactory, FromSource, InformerBuilder, SharedInformer};
 pub use key::{KeyRef, ObjectKey};
 pub use list_watch::{KubeListWatch, ListWatch};
 pub use lister::{List, Lister, NamespaceLister};

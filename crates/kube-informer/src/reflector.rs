@@ -20,6 +20,40 @@ pub(crate) use observe::Observer;
 pub(crate) use state::{SILENCE_MAX, Settings};
 pub use store::ReflectorStore;
 
+/// The methods by which builders are told how to ask a server, and how to wait for it.
+macro_rules! settings {
+    ($self:ident => $settings:expr) => {
+        /// Objects per page of a LIST. Without this, 500 where the server has to read its storage, and
+        /// no pages where it can answer from its cache.
+        pub fn page_size(mut $self, objects: u32) -> Self {
+            $settings.set_page_size(objects);
+            $self
+        }
+
+        /// Whether to ask the server to stream lists (client-go's `WatchList`). On by default; a server
+        /// that cannot is noticed and listed.
+        pub fn streaming_lists(mut $self, streaming: bool) -> Self {
+            $settings.streaming = streaming;
+            $self
+        }
+
+        /// How long a watch lasts before the server ends it: this, and up to as much again at random, so
+        /// that watches spread over servers. Five minutes by default, at least one second.
+        pub fn watch_timeout(mut $self, least: Duration) -> Self {
+            $settings.set_watch_timeout(least);
+            $self
+        }
+
+        /// The pauses between retries: the first, which doubles with each consecutive failure, and the
+        /// longest. Up to as much again is added at random. 0.8 and 30 seconds by default.
+        pub fn backoff(mut $self, first: Duration, max: Duration) -> Self {
+            $settings.delays = $crate::reflector::Delays::new(first, max);
+            $self
+        }
+    };
+}
+pub(crate) use settings;
+
 /// List, then watch, for ever; every error is retried, reported and never ends it.
 ///
 /// It lists from the server's cache first, then watches from there over one connection. Watches
@@ -50,33 +84,7 @@ impl<S: ReflectorStore> Reflector<S> {
         Self { list_watch, store, options: Options::default() }
     }
 
-    /// Objects per page of a LIST. Without this, 500 where the server has to read its storage, and
-    /// no pages where it can answer from its cache.
-    pub fn page_size(mut self, objects: u32) -> Self {
-        self.options.settings.set_page_size(objects);
-        self
-    }
-
-    /// Whether to ask the server to stream lists (client-go's `WatchList`). On by default; a server
-    /// that cannot is noticed and listed.
-    pub fn streaming_lists(mut self, streaming: bool) -> Self {
-        self.options.settings.streaming = streaming;
-        self
-    }
-
-    /// How long a watch lasts before the server ends it: this, and up to as much again at random, so
-    /// that watches spread over servers. Five minutes by default, at least one second.
-    pub fn watch_timeout(mut self, least: Duration) -> Self {
-        self.options.settings.set_watch_timeout(least);
-        self
-    }
-
-    /// The pauses between retries: the first, which doubles with each consecutive failure, and the
-    /// longest. Up to as much again is added at random. 0.8 and 30 seconds by default.
-    pub fn backoff(mut self, first: Duration, max: Duration) -> Self {
-        self.options.settings.delays = Delays::new(first, max);
-        self
-    }
+    settings!(self => self.options.settings);
 
     pub(crate) fn settings(mut self, settings: Settings) -> Self {
         self.options.settings = settings;

@@ -185,6 +185,14 @@ impl Transform {
         Packer::plain().transform(self, object).map(Object::cast)
     }
 
+    /// Whether it has a function that the other has not: only clones of it are equal to it then.
+    pub(crate) fn has_function_beyond(&self, other: &Transform) -> bool {
+        let has = |map: &Arc<Map>| {
+            other.steps.iter().any(|step| matches!(step, Step::Map(other) if Arc::ptr_eq(map, other)))
+        };
+        self.steps.iter().any(|step| matches!(step, Step::Map(map) if !has(map)))
+    }
+
     /// What is wrong with its paths, so that this need not be found out with each object.
     pub(crate) fn check(&self) -> Result<()> {
         for step in &self.steps {

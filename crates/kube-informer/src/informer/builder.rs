@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use super::{Core, OnError, SharedInformer, Tuning};
 use crate::list_watch::Repacked;
 use crate::object::{Decoder, Packer, decode};
+use crate::reflector::settings;
 use crate::{ErrorReport, FieldPath, Kind, ListWatch, Storage, Transform, Untyped};
 
 /// What is cached, and how: two requests with equal ones share an informer.
@@ -51,6 +52,8 @@ pub(crate) struct Options {
     pub(crate) identity: Identity,
     pub(crate) decoder: Option<(TypeId, Decoder)>,
     pub(crate) tuning: Tuning,
+    /// How long nothing may come of a list; the source's default otherwise.
+    pub(crate) list_timeout: Option<Duration>,
     pub(crate) resync: Option<Duration>,
     pub(crate) on_error: Vec<OnError>,
 }
@@ -83,34 +86,172 @@ pub(crate) fn decoder<K: DeserializeOwned + Send + Sync + 'static>() -> (TypeId,
     (TypeId::of::<K>(), |json| Ok(Arc::new(decode::<K>(json)?)))
 }
 
-/// Who has informers to share: the factory.
-pub(crate) trait Sharing: Send + Sync {
-    /// The informer that there is for exactly this, or a new one.
-    fn informer(&self, options: &Options) -> SharedInformer;
+/// The methods for every informer, and for all informers of a factory.
+macro_rules! options {
+    ($self:ident => $options:expr) => {
+        /// The resync period of handlers that do not ask for one of their own; none without this.
+        pub fn resync(mut $self, period: Duration) -> Self {
+            $options.resync = Some(period);
+            $self
+        }
+
+        /// Changes objects before they are kept. Several transforms are done one after the other, those
+        /// of the factory first.
+        pub fn transform(mut $self, transform: Transform) -> Self {
+            let before = std::mem::take(&mut $options.identity.transform);
+            $options.identity.transform = before.then(transform);
+            $self
+        }
+
+        /// Leaves out these fields, as a further [`transform`](Self::transform).
+        pub fn drop_fields<P: Into<FieldPath>>($self, paths: impl IntoIterator<Item = P>) -> Self {
+            $self.transform(Transform::drop_fields(paths))
+        }
+
+        /// Calls this with every error, and with what is done about it. Several observers are all
+        /// called.
+        ///
+        /// The observers of a factory are those of all its informers. One that is given for an informer
+        /// lasts as long as the handle that is built, its clones, and the listers, indexes, handlers and
+        /// streams that come from them, however many others share the informer.
+        pub fn on_error(mut $self, report: impl Fn(&ErrorReport) + Send + Sync + 'static) -> Self {
+            $options.on_error.push(Arc::new(report));
+            $self
+        }
+
+        /// Seeds the informer's randomness (jitter, watch timeouts): the same seed, the same run.
+        pub fn seed(mut $self, seed: u64) -> Self {
+            $options.tuning.seed = Some(seed);
+            $self
+        }
+
+        settings!($self => $options.tuning.reflector);
+    };
 }
 
-/// Where an informer comes from.
-enum Origin {
-    Shared(Arc<dyn Sharing>),
-    Source(Arc<dyn ListWatch>),
-}
+/// The methods for what is asked of an API server: sources of the program's own have none of this.
+macro_rules! request_options {
+    ($self:ident => $options:expr) => {
+        /// Only objects with these labels, chosen by the server: a string, or any selector type.
+        pub fn labels(mut $self, selector: impl Display) -> Self {
+            $options.identity.labels = selector.to_string();
+            $self
+        }
 
-/// An informer to be; what is not said here is as the factory says.
+        /// Only objects with these fields, chosen by the server: `"spec.nodeName=worker-1"`.
+        pub fn fields(mut $self, selector: impl Display) -> Self {
+            $options.identity.fields = selector.to_string();
+            $self
+        }
+
+        /// Keeps `metadata.managedFields`, which are left out otherwise: they are half of many objects,
+        /// and hardly ever read.
+        pub fn keep_managed_fields(mut $self) -> Self {
+            $options.identity.keep_managed_fields = true;
+            $self
+        }
+
+        /// How long nothing may come of a list before it is given up; see
+        /// [`KubeListWatch::list_timeout`](crate::KubeListWatch::list_timeout).
+        pub fn list_timeout(mut $self, silence_max: Duration) -> Self {
+            $options.list_timeout = Some(silence_max);
+            $self
+        }
+    };
+}
+pub(crate) use {options, request_options};
+
+/// Of an [`InformerBuilder`]: the informer comes from a factory, which lists and watches an API server.
+#[derive(Debug)]
+pub enum FromFactory {}
+
+/// Of an [`InformerBuilder`]: the informer lists and watches a source of the program's own. What to list
+/// is up to that source, so that such a builder has no namespaces and selectors.
+#[derive(Debug)]
+pub enum FromSource {}
+
+type Make = dyn FnOnce(&Options) -> SharedInformer + Send + Sync;
+
+/// Builds an informer. Options that are not set come from the factory.
+///
+/// `O` says where the informer comes from, and so which options there are: [`FromFactory`] or
+/// [`FromSource`].
+///
+/// An informer of a factory is shared by all who ask for the same. Resync periods and error observers are
+/// each caller's own; how the server is asked (`page_size`, `streaming_lists`, `watch_timeout`, `backoff`,
+/// `list_timeout`, `seed`) is as the first caller says.
 #[must_use = "nothing is made until build"]
-pub struct InformerBuilder<K = Untyped> {
-    origin: Origin,
-    pub(crate) options: Options,
-    kind: PhantomData<fn() -> K>,
+pub struct InformerBuilder<K = Untyped, O = FromFactory> {
+    make: Box<Make>,
+    options: Options,
+    kind: PhantomData<fn() -> (K, O)>,
 }
 
-impl<K: 'static> InformerBuilder<K> {
-    pub(crate) fn from_factory(factory: Arc<dyn Sharing>, options: Options) -> Self {
-        Self { origin: Origin::Shared(factory), options, kind: PhantomData }
+impl<K: 'static, O> InformerBuilder<K, O> {
+    options!(self => self.options);
+
+    /// The informer: the one that the factory has for exactly this, or a new one.
+    pub fn build(mut self) -> SharedInformer<K> {
+        self.options.settle();
+        if let Err(error) = self.options.identity.transform.check() {
+            // There is nobody to give it to; every object will be reported with it.
+            tracing::error!("no object can be kept, the transform is wrong: {error}");
+        }
+        let informer = (self.make)(&self.options).observed_by(self.options.on_error);
+        informer.with_resync(self.options.resync).cast()
+    }
+}
+
+impl<K: DeserializeOwned + Send + Sync + 'static, O> InformerBuilder<K, O> {
+    /// How objects are kept.
+    pub fn storage(mut self, storage: Storage) -> Self {
+        self.options.identity.storage = storage;
+        self.options.decoder = Some(decoder::<K>());
+        self
     }
 
-    pub(super) fn from_source(source: Arc<dyn ListWatch>) -> Self {
-        Self { origin: Origin::Source(source), options: Options::default(), kind: PhantomData }
+    /// Changes every object before it is kept, as a further [`transform`](Self::transform). It is decoded
+    /// and packed again for that.
+    ///
+    /// A closure is equal to no other, so that no other request shares the informer. The factory does not
+    /// keep it running: it ends with the last handle, lister, index, handler and stream. To share it, give
+    /// clones of one [`Transform`] to [`transform`](Self::transform).
+    pub fn map(self, change: impl Fn(&mut K) + Send + Sync + 'static) -> Self
+    where
+        K: Serialize,
+    {
+        self.transform(Transform::map(change))
     }
+}
+
+/// On a source of the program's own.
+impl<K: 'static> InformerBuilder<K, FromSource> {
+    pub(super) fn from_source(source: Arc<dyn ListWatch>) -> Self {
+        let make = Box::new(|options: &Options| {
+            let packer = options.packer();
+            let source = if packer.needs_repack() {
+                Arc::new(Repacked::new(source, Arc::new(packer))) as Arc<dyn ListWatch>
+            } else {
+                source
+            };
+            let (core, alive) = Core::new(source, options.tuning.clone());
+            SharedInformer::new(core, alive, None)
+        });
+        Self { make, options: Options::default(), kind: PhantomData }
+    }
+}
+
+/// From a factory.
+impl<K: 'static> InformerBuilder<K> {
+    /// `make` gives the informer that there is for exactly this, or a new one.
+    pub(crate) fn from_factory(
+        options: Options,
+        make: impl FnOnce(&Options) -> SharedInformer + Send + Sync + 'static,
+    ) -> Self {
+        Self { make: Box::new(make), options, kind: PhantomData }
+    }
+
+    request_options!(self => self.options);
 
     /// All namespaces, whatever the factory says.
     pub fn all_namespaces(mut self) -> Self {
@@ -123,109 +264,6 @@ impl<K: 'static> InformerBuilder<K> {
     pub fn scope(mut self, scope: &Scope) -> Self {
         self.options.identity.cluster_scoped = *scope == Scope::Cluster;
         self
-    }
-
-    /// Only objects with these labels, chosen by the server: a string, or any selector type.
-    pub fn labels(mut self, selector: impl Display) -> Self {
-        self.options.identity.labels = selector.to_string();
-        self
-    }
-
-    /// Only objects with these fields, chosen by the server: `"spec.nodeName=worker-1"`.
-    pub fn fields(mut self, selector: impl Display) -> Self {
-        self.options.identity.fields = selector.to_string();
-        self
-    }
-
-    /// The resync period of handlers that do not ask for one of their own.
-    pub fn resync(mut self, period: Duration) -> Self {
-        self.options.resync = Some(period);
-        self
-    }
-
-    /// What is done to objects before they are kept, after what the factory does.
-    pub fn transform(mut self, transform: Transform) -> Self {
-        let before = std::mem::take(&mut self.options.identity.transform);
-        self.options.identity.transform = before.then(transform);
-        self
-    }
-
-    /// Leaves out these fields.
-    pub fn drop_fields<P: Into<FieldPath>>(self, paths: impl IntoIterator<Item = P>) -> Self {
-        self.transform(Transform::drop_fields(paths))
-    }
-
-    /// Keeps `metadata.managedFields`, which are left out otherwise: they are half of many objects,
-    /// and hardly anybody reads them.
-    pub fn keep_managed_fields(mut self) -> Self {
-        self.options.identity.keep_managed_fields = true;
-        self
-    }
-
-    /// Told of every error and of what is done about it. Several are all told.
-    pub fn on_error(mut self, report: impl Fn(&ErrorReport) + Send + Sync + 'static) -> Self {
-        self.options.on_error.push(Arc::new(report));
-        self
-    }
-
-    /// Objects per page of a LIST; see [`Reflector::page_size`](crate::Reflector::page_size). Heeded
-    /// by who makes the informer first.
-    pub fn page_size(mut self, objects: u32) -> Self {
-        self.options.tuning.reflector.set_page_size(objects);
-        self
-    }
-
-    /// Where the informer's randomness comes from, for tests that must run the same way again.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.options.tuning.seed = Some(seed);
-        self
-    }
-
-    /// The informer: the one that the factory has for exactly this, or a new one.
-    pub fn build(mut self) -> SharedInformer<K> {
-        self.options.settle();
-        if let Err(error) = self.options.identity.transform.check() {
-            // There is nobody to give it to; every object will be reported with it.
-            tracing::error!("no object can be kept, the transform is wrong: {error}");
-        }
-        let resync = self.options.resync;
-        let informer = match self.origin {
-            Origin::Shared(factory) => factory.informer(&self.options),
-            Origin::Source(source) => Self::on_source(source, &self.options),
-        };
-        for on_error in self.options.on_error {
-            informer.core().add_on_error(on_error);
-        }
-        let SharedInformer { core, alive, .. } = informer;
-        SharedInformer::new(core, alive, resync)
-    }
-
-    fn on_source(source: Arc<dyn ListWatch>, options: &Options) -> SharedInformer {
-        let packer = options.packer();
-        let source = if packer.needs_repack() {
-            Arc::new(Repacked::new(source, Arc::new(packer))) as Arc<dyn ListWatch>
-        } else {
-            source
-        };
-        let (core, alive) = Core::new(source, options.tuning.clone());
-        SharedInformer::new(core, alive, None)
-    }
-}
-
-impl<K: DeserializeOwned + Send + Sync + 'static> InformerBuilder<K> {
-    /// How objects are kept.
-    pub fn storage(mut self, storage: Storage) -> Self {
-        self.options.identity.storage = storage;
-        self.options.decoder = Some(decoder::<K>());
-        self
-    }
-
-    /// Changes every object before it is kept. It is decoded and packed again for that.
-    pub fn map(self, change: impl Fn(&mut K) + Send + Sync + 'static) -> Self
-    where
-        K: Serialize,
-    {
-        self.transform(Transform::map(change))
     }
 }
 
@@ -253,7 +291,7 @@ impl<K: Kind> InformerBuilder<K> {
     }
 }
 
-impl<K> fmt::Debug for InformerBuilder<K> {
+impl<K, O> fmt::Debug for InformerBuilder<K, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let resource = self.options.identity.resource.as_ref().map(|resource| &resource.plural);
         f.debug_struct("InformerBuilder").field("resource", &resource).finish_non_exhaustive()

@@ -93,11 +93,12 @@ impl Core {
         });
         let watched: Arc<dyn Watched> = core.clone();
         core.processor.set_watched(Arc::downgrade(&watched));
-        (core, Arc::new(Alive(stop)))
+        (core, Alive::new(move || stop.cancel()))
     }
 
-    pub(crate) fn add_on_error(&self, on_error: OnError) {
-        self.observed.add_on_error(on_error);
+    /// Calls these with every error for as long as they are held elsewhere.
+    pub(crate) fn observe_errors(&self, on_error: &[OnError]) {
+        self.observed.observe_errors(on_error);
     }
 
     /// Runs it on the current runtime. Once is enough, twice does no harm.
@@ -234,6 +235,17 @@ impl Core {
         self.stop();
         self.tasks.close();
         self.tasks.wait().await;
+    }
+
+    /// All tasks that it has, callbacks included.
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
+    /// Ready when it has been stopped, or is gone: this does not keep it.
+    pub(crate) fn until_stopped(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut progress = self.observed.progress.subscribe();
+        async move { _ = progress.wait_for(|progress| progress.stopped).await }
     }
 
     pub(crate) fn states(&self) -> watch::Receiver<State> {

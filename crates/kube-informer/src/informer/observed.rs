@@ -1,7 +1,7 @@
 //! What is known of a running informer from the outside.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
@@ -15,7 +15,8 @@ use crate::{Error, ErrorReport, Next, State};
 /// Waiters for the first list receive progress updates this often while something of it comes.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
-pub(crate) type OnError = Arc<dyn Fn(&ErrorReport) + Send + Sync>;
+type ErrorObserver = dyn Fn(&ErrorReport) + Send + Sync;
+pub(crate) type OnError = Arc<ErrorObserver>;
 
 /// Written by the reflectors and the writer of the cache, read by everyone.
 pub(crate) struct Observed {
@@ -23,7 +24,8 @@ pub(crate) struct Observed {
     pub(super) progress: watch::Sender<Progress>,
     /// Changes of it and of `state` are one step.
     seen: Mutex<Seen>,
-    on_error: RwLock<Vec<OnError>>,
+    /// Each belongs to a handle, and ends with that.
+    on_error: RwLock<Vec<Weak<ErrorObserver>>>,
 }
 
 struct Seen {
@@ -96,8 +98,10 @@ impl Observed {
         }
     }
 
-    pub(super) fn add_on_error(&self, on_error: OnError) {
-        self.on_error.write().push(on_error);
+    pub(super) fn observe_errors(&self, on_error: &[OnError]) {
+        let mut all = self.on_error.write();
+        all.retain(|known| known.strong_count() > 0);
+        all.extend(on_error.iter().map(Arc::downgrade));
     }
 
     pub(super) fn since(&self) -> Instant {
@@ -198,7 +202,8 @@ impl Observer for PartObserver {
             self.observed.seen.lock().last_error = Some(report.error.clone());
         }
         // Users' code: not under a lock.
-        let on_error = self.observed.on_error.read().clone();
+        let on_error: Vec<_> =
+            self.observed.on_error.read().iter().filter_map(Weak::upgrade).collect();
         for tell in on_error {
             if catch_unwind(AssertUnwindSafe(|| tell(report))).is_err() {
                 tracing::error!(informer = %report.informer, "an error handler panicked");

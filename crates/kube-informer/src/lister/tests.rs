@@ -1,5 +1,3 @@
-use tokio_util::sync::CancellationToken;
-
 use super::*;
 use crate::Delta;
 use crate::indexer::{Accept, Alive, Batch};
@@ -130,7 +128,7 @@ fn a_list_is_a_slice_and_an_iterator() {
 
 #[test]
 fn a_lister_is_the_same_cache_under_any_type_and_keeps_its_informer() {
-    let alive = Arc::new(Alive(CancellationToken::new()));
+    let alive = Alive::new(|| ());
     let lister = Lister::<Untyped>::new(filled().store, Some(alive.clone()));
     let typed: Lister<k8s_openapi::api::core::v1::Pod> = lister.clone().cast();
     assert_eq!((typed.len(), typed.is_empty(), typed.keys()), (4, false, lister.keys()));

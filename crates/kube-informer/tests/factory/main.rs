@@ -5,7 +5,9 @@
 mod scene;
 
 mod custom;
+mod ends;
 mod lifecycle;
 mod resync;
 mod scope;
+mod settings;
 mod sharing;

@@ -105,3 +105,31 @@ async fn fa6_fields_dropped_by_the_factory_are_dropped_everywhere() {
     assert_eq!(typed.lister().list()[0].field::<String>("data.value").unwrap(), None);
     assert!(dynamic.lister().list()[0].is_same_instance(&typed.lister().list()[0]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn fa6_transforms_of_a_factory_are_done_one_after_the_other() {
+    let server = server();
+    let mut secret = map("a", "1");
+    secret["data"]["password"] = "hunter2".into();
+    secret["data"]["token"] = "t".into();
+    server.create(secret).unwrap();
+    let note = |text: &'static str| {
+        Transform::map(move |map: &mut ConfigMap| {
+            let data = map.data.get_or_insert_default();
+            let seen: Vec<_> = data.keys().cloned().collect();
+            data.insert(text.to_owned(), seen.join(","));
+        })
+    };
+    let factory = SharedInformerFactory::builder(server.client())
+        .drop_fields(["data.password"])
+        .transform(note("first"))
+        .drop_fields(["data.token"])
+        .transform(note("second"))
+        .build();
+    let maps = factory.informer::<ConfigMap>();
+    factory.start();
+    factory.wait_for_sync().await.unwrap();
+    let kept: serde_json::Value = maps.lister().list()[0].field("data").unwrap().unwrap();
+    let expected = json!({"value": "1", "first": "token,value", "second": "first,value"});
+    assert_eq!(kept, expected);
+}

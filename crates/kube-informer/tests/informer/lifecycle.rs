@@ -5,6 +5,7 @@ use std::time::Duration;
 use embedded_apiserver::{ApiServer, Fault, Verb};
 use kube_informer::ListWatch;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::running::{Book, Running};
@@ -186,4 +187,31 @@ async fn c3_what_is_queued_at_the_stop_is_dropped() {
     running.informer.stop();
     seconds(1).await;
     assert_eq!(book.news(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_is_start_wait_and_shutdown() {
+    let running = Running::new(server());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let informer = running.informer.clone();
+    let run = tokio::spawn(async move { informer.run(stopped).await });
+    seconds(100).await;
+    assert!(running.informer.is_live() && !run.is_finished());
+    stop.send(()).expect("it is waited for");
+    run.await.unwrap();
+    assert_eq!((running.state(), running.server.watches()), ("stopped", 0));
+    // What has been stopped does not run.
+    running.informer.run(std::future::pending::<()>()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_ends_when_the_informer_is_stopped_otherwise() {
+    let running = Running::new(server());
+    let informer = running.informer.clone();
+    let run = tokio::spawn(async move { informer.run(std::future::pending::<()>()).await });
+    seconds(100).await;
+    assert!(running.informer.is_live() && !run.is_finished());
+    running.informer.stop();
+    run.await.unwrap();
+    assert_eq!((running.state(), running.server.watches()), ("stopped", 0));
 }

@@ -17,6 +17,7 @@ mod outages;
 mod panics;
 mod scenarios;
 mod shown;
+mod sources;
 mod transforms;
 mod unfit;
 mod waiting;

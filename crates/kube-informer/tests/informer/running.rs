@@ -5,10 +5,15 @@ use std::sync::Arc;
 
 use embedded_apiserver::ApiServer;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::{Event, FinalState, InformerBuilder, ListWatch, Registration, SharedInformer};
+use kube_informer::{
+    Event, FinalState, FromSource, InformerBuilder, ListWatch, Registration, SharedInformer,
+};
+
 use parking_lot::Mutex;
 
 use super::scene::{Errors, maps_of};
+
+type Builder = InformerBuilder<ConfigMap, FromSource>;
 
 /// An informer and the errors that it reports.
 pub(crate) struct Running {
@@ -27,7 +32,7 @@ impl Running {
     pub(crate) fn from_source(
         server: ApiServer,
         source: impl ListWatch,
-        options: impl FnOnce(InformerBuilder<ConfigMap>) -> InformerBuilder<ConfigMap>,
+        options: impl FnOnce(Builder) -> Builder,
     ) -> Self {
         let errors = Errors::default();
         let builder = SharedInformer::from_source(source).seed(1).on_error(errors.recorder());

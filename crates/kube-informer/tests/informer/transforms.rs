@@ -5,23 +5,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use embedded_apiserver::{Fault, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::{Event, InformerBuilder, SharedInformerFactory, Transform};
+use kube_informer::{Event, SharedInformerFactory, Transform};
 use parking_lot::Mutex;
 
 use super::running::{Book, Running};
 use super::scene::{Errors, Maps, maps_of, seconds, server, settle};
 
 /// The same informer twice: on a source of one's own, and from a factory.
-fn both(
-    options: impl Fn(InformerBuilder<ConfigMap>) -> InformerBuilder<ConfigMap>,
-) -> Vec<Running> {
+fn both(transform: Transform) -> Vec<Running> {
     let (own, shared) = (server(), server());
     let source = maps_of(&own);
-    let own = Running::from_source(own, source, &options);
+    let own = Running::from_source(own, source, |builder| builder.transform(transform.clone()));
     let errors = Errors::default();
     let factory = SharedInformerFactory::builder(shared.client()).seed(1).build();
     let builder = factory.builder_for::<ConfigMap>().on_error(errors.recorder());
-    let shared = Running { informer: options(builder).build(), server: shared, errors };
+    let informer = builder.transform(transform).build();
+    let shared = Running { informer, server: shared, errors };
     vec![own, shared]
 }
 
@@ -41,7 +40,7 @@ fn is_marked(object: &kube_informer::Object<ConfigMap>) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn t1_t5_everything_that_comes_is_transformed_before_anybody_sees_it() {
-    for running in both(|builder| builder.transform(Transform::try_map(picky))) {
+    for running in both(Transform::try_map(picky)) {
         running.server.add("a", "1");
         let seen = Arc::new(Mutex::new(Vec::new()));
         let told = seen.clone();
@@ -66,10 +65,9 @@ async fn t1_t5_everything_that_comes_is_transformed_before_anybody_sees_it() {
 async fn t2_t3_each_state_that_comes_is_transformed_once_and_resyncs_are_not() {
     // client-go does it twice to each object of a streamed list.
     let calls = Arc::new(AtomicUsize::new(0));
-    for running in both(|builder| {
-        let calls = calls.clone();
-        builder.map(move |_| _ = calls.fetch_add(1, Ordering::Relaxed))
-    }) {
+    let counted = calls.clone();
+    let count = move |_: &mut ConfigMap| _ = counted.fetch_add(1, Ordering::Relaxed);
+    for running in both(Transform::map(count)) {
         calls.store(0, Ordering::Relaxed);
         for name in ["a", "b", "c"] {
             running.server.add(name, "1");
@@ -88,7 +86,7 @@ async fn t2_t3_each_state_that_comes_is_transformed_once_and_resyncs_are_not() {
 
 #[tokio::test(start_paused = true)]
 async fn t6_an_object_whose_transform_fails_is_recorded_and_the_rest_goes_on() {
-    for running in both(|builder| builder.transform(Transform::try_map(picky))) {
+    for running in both(Transform::try_map(picky)) {
         running.server.add("bad", "bad");
         running.server.add("good", "1");
         let book = Book::keep(&running.informer);
@@ -116,7 +114,7 @@ async fn t6_an_object_whose_transform_fails_is_recorded_and_the_rest_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn t6_one_that_ceases_to_pass_stays_as_it_was_and_its_delete_is_delivered() {
-    for running in both(|builder| builder.transform(Transform::try_map(picky))) {
+    for running in both(Transform::try_map(picky)) {
         let running = running.sync().await;
         let book = Book::keep(&running.informer);
         running.server.add("a", "1");
@@ -136,7 +134,7 @@ async fn t6_one_that_ceases_to_pass_stays_as_it_was_and_its_delete_is_delivered(
 
 #[tokio::test(start_paused = true)]
 async fn t6_a_relist_says_anew_what_fails() {
-    for running in both(|builder| builder.transform(Transform::try_map(picky))) {
+    for running in both(Transform::try_map(picky)) {
         let running = running.sync().await;
         let book = Book::keep(&running.informer);
         running.server.add("a", "1");
@@ -167,12 +165,11 @@ async fn t6_a_relist_says_anew_what_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn t6_a_transform_that_panics_fails_for_that_object_alone() {
-    for running in both(|builder| {
-        builder.map(|map| {
-            let bad = map.metadata.name.as_deref() == Some("bad");
-            assert!(!bad, "it does not like it");
-        })
-    }) {
+    let panics = |map: &mut ConfigMap| {
+        let bad = map.metadata.name.as_deref() == Some("bad");
+        assert!(!bad, "it does not like it");
+    };
+    for running in both(Transform::map(panics)) {
         running.server.add("bad", "1");
         running.server.add("good", "1");
         let running = running.sync().await;
@@ -189,7 +186,7 @@ async fn t4_t9_a_transform_cannot_confuse_the_cache() {
         map.metadata.name = Some("other".to_owned());
         map.metadata.resource_version = None;
     };
-    for running in both(|builder| builder.map(rename)) {
+    for running in both(Transform::map(rename)) {
         let running = running.sync().await;
         let book = Book::keep(&running.informer);
         running.server.add("a", "1");
@@ -208,7 +205,7 @@ async fn t4_a_label_that_a_transform_sets_is_one_for_selectors_and_indexes() {
         let value = labels.remove("value").unwrap_or_default();
         labels.insert("relabelled".to_owned(), value);
     };
-    for running in both(|builder| builder.map(relabel)) {
+    for running in both(Transform::map(relabel)) {
         running.server.add("a", "1");
         let (index, gone) =
             ["relabelled", "value"].map(|label| running.informer.index_by_label(label)).into();
@@ -227,7 +224,7 @@ async fn t4_a_label_that_a_transform_sets_is_one_for_selectors_and_indexes() {
 
 #[tokio::test(start_paused = true)]
 async fn fields_that_are_dropped_are_not_kept() {
-    for running in both(|builder| builder.drop_fields(["data"])) {
+    for running in both(Transform::drop_fields(["data"])) {
         running.server.add("a", "1");
         let running = running.sync().await;
         let object = running.informer.lister().get(("default", "a")).unwrap();

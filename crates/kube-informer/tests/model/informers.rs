@@ -107,13 +107,15 @@ impl Setup<'_> {
     /// A kind that is known at run time only, listed one way or the other.
     fn maps(&mut self) -> Informer {
         let resource = ApiResource::erase::<ConfigMap>(&());
-        let builder = if self.rng.bool() {
-            self.factory.builder_with::<DynamicObject>(&resource)
+        let built = if self.rng.bool() {
+            let builder = self.factory.builder_with::<DynamicObject>(&resource);
+            self.build(builder)
         } else {
-            let source = KubeListWatch::new(self.client.clone(), &resource);
-            SharedInformer::from_source(ListsOnly(source)).seed(self.rng.u64(..))
+            let source = ListsOnly(KubeListWatch::new(self.client.clone(), &resource));
+            let seed = self.rng.u64(..);
+            self.build(SharedInformer::<DynamicObject>::from_source(source).seed(seed))
         };
-        Informer::new(self.build(builder), Scope { resource: "configmaps", ..PODS })
+        Informer::new(built, Scope { resource: "configmaps", ..PODS })
     }
 
     /// The pods of two namespaces, with a list and a watch each.
@@ -124,7 +126,7 @@ impl Setup<'_> {
     }
 
     /// Gives it all that informers have, and whether it had to list again.
-    fn build<K: 'static>(&mut self, mut builder: InformerBuilder<K>) -> Built {
+    fn build<K: 'static, O>(&mut self, mut builder: InformerBuilder<K, O>) -> Built {
         if self.rng.u8(..4) > 0 {
             builder = builder.page_size(self.rng.u32(1..5));
         }

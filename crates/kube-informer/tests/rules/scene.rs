@@ -11,8 +11,8 @@ use kube_informer::list_watch::{
     ListItem, ListOptions, ListStream, WatchItem, WatchOptions, WatchStream,
 };
 use kube_informer::{
-    ErrorReport, Event, FinalState, InformerBuilder, KubeListWatch, ListWatch, Next, Object,
-    Result, SharedInformer,
+    ErrorReport, Event, FinalState, FromSource, InformerBuilder, KubeListWatch, ListWatch, Next,
+    Object, Result, SharedInformer,
 };
 use parking_lot::Mutex;
 use serde_json::json;
@@ -48,12 +48,12 @@ pub(crate) fn source(server: &ApiServer) -> KubeListWatch {
     KubeListWatch::of::<ConfigMap>(server.client())
 }
 
-pub(crate) fn builder(server: &ApiServer) -> InformerBuilder<ConfigMap> {
+pub(crate) fn builder(server: &ApiServer) -> InformerBuilder<ConfigMap, FromSource> {
     SharedInformer::from_source(source(server)).seed(7)
 }
 
 /// Started, and through its first list.
-pub(crate) async fn synced(builder: InformerBuilder<ConfigMap>) -> Maps {
+pub(crate) async fn synced(builder: InformerBuilder<ConfigMap, FromSource>) -> Maps {
     let maps = builder.build();
     maps.start();
     maps.wait_for_sync().await.expect("it syncs");

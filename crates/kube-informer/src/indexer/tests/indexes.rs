@@ -249,7 +249,7 @@ fn an_index_by_controller_has_the_uid_of_the_owner() {
 #[test]
 fn an_index_keeps_what_it_was_given_alive() {
     let store = Store::new();
-    let alive = Arc::new(Alive(CancellationToken::new()));
+    let alive = Alive::new(|| ());
     let index: Index = Index::label(&store, Some(alive.clone()), "app");
     let again = index.clone();
     drop(index);

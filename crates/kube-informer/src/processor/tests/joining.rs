@@ -124,7 +124,7 @@ async fn i29_handlers_may_be_added_and_removed_from_inside_callbacks() {
 #[tokio::test(start_paused = true)]
 async fn an_informer_is_kept_alive_by_handlers_and_streams_and_not_by_registrations() {
     let fake = Fake::new();
-    let alive = Arc::new(Alive(CancellationToken::new()));
+    let alive = Alive::new(|| ());
     let builder =
         || HandlerBuilder::<Untyped>::new(fake.processor.clone(), Some(alive.clone()), None);
     let unstarted = builder().for_each(drop);

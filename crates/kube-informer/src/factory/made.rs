@@ -1,0 +1,209 @@
+//! The informers that a factory has made.
+
+use std::sync::{Arc, Weak};
+
+use futures_core::future::BoxFuture;
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::SharedInformer;
+use crate::indexer::Alive;
+use crate::informer::{Core, Identity};
+
+/// What is left of the informers that a factory has made. The task that waits for a signal to stop holds
+/// it too, and so it outlives the factory.
+///
+/// The last handle of an informer drops what belongs to users, and calls `retire`: no handle and no core is
+/// dropped with the lock held.
+pub(super) struct Made {
+    state: Mutex<State>,
+    /// No informer can be started any more: the factory was stopped, or is gone.
+    closed: CancellationToken,
+}
+
+struct State {
+    informers: Vec<Entry>,
+    /// Tasks that have not ended, of informers that are no longer in the list.
+    ending: Vec<TaskTracker>,
+    /// Informers that others held when the factory went.
+    left: Vec<Weak<Core>>,
+    started: bool,
+    stop_on: Option<BoxFuture<'static, ()>>,
+}
+
+struct Entry {
+    identity: Identity,
+    core: Arc<Core>,
+    alive: Keep,
+}
+
+/// Whether the factory keeps an informer running that nothing else holds.
+enum Keep {
+    /// It can be asked for again.
+    Always(Arc<Alive>),
+    /// It cannot: a closure is equal to no other.
+    WhileHeld(Weak<Alive>),
+}
+
+impl Entry {
+    fn is_held(&self) -> bool {
+        match &self.alive {
+            Keep::Always(_) => true,
+            Keep::WhileHeld(alive) => alive.strong_count() > 0,
+        }
+    }
+
+    fn informer(&self) -> Option<SharedInformer> {
+        let alive = match &self.alive {
+            Keep::Always(alive) => alive.clone(),
+            Keep::WhileHeld(alive) => alive.upgrade()?,
+        };
+        Some(SharedInformer::new(self.core.clone(), alive, None))
+    }
+}
+
+impl State {
+    /// Takes out informers that have been stopped, or that nothing holds.
+    fn retire(&mut self) -> Vec<Entry> {
+        let over = |entry: &mut Entry| entry.core.is_stopped() || !entry.is_held();
+        let retired: Vec<Entry> = self.informers.extract_if(.., over).collect();
+        self.ending.extend(retired.iter().map(|entry| entry.core.tasks().clone()));
+        self.ending.retain(|tasks| !tasks.is_empty());
+        retired
+    }
+}
+
+impl Made {
+    pub(super) fn new(stop_on: Option<BoxFuture<'static, ()>>) -> Self {
+        let state = State {
+            informers: Vec::new(),
+            ending: Vec::new(),
+            left: Vec::new(),
+            started: false,
+            stop_on,
+        };
+        Self { state: Mutex::new(state), closed: CancellationToken::new() }
+    }
+
+    /// The informer of this identity that runs or can be started. A new one is kept running while the
+    /// factory is there, or only as long as it is held elsewhere.
+    pub(super) fn get_or_make(
+        self: &Arc<Self>,
+        identity: &Identity,
+        keep: bool,
+        make: impl FnOnce() -> SharedInformer,
+    ) -> SharedInformer {
+        // Declared before the lock is taken, and so dropped after it is released.
+        let _retired;
+        let mut state = self.state.lock();
+        _retired = state.retire();
+        let mut same = state.informers.iter().filter(|entry| entry.identity == *identity);
+        if let Some(informer) = same.find_map(Entry::informer) {
+            return informer;
+        }
+        let mut informer = make();
+        let alive = if keep {
+            Keep::Always(informer.alive().clone())
+        } else {
+            let list = Arc::downgrade(self);
+            informer = informer.ending_with(move || {
+                if let Some(list) = list.upgrade() {
+                    list.retire();
+                }
+            });
+            Keep::WhileHeld(Arc::downgrade(informer.alive()))
+        };
+        if self.closed.is_cancelled() {
+            informer.stop();
+        } else if state.started {
+            informer.start();
+        }
+        let core = informer.core().clone();
+        state.informers.push(Entry { identity: identity.clone(), core, alive });
+        informer
+    }
+
+    fn retire(&self) {
+        let retired = self.state.lock().retire();
+        drop(retired);
+    }
+
+    /// Starts all, and those that are made later.
+    pub(super) fn start(self: &Arc<Self>) {
+        let stop_on = {
+            let mut state = self.state.lock();
+            state.started = true;
+            state.stop_on.take()
+        };
+        if let Some(stop_on) = stop_on {
+            let made = self.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    biased;
+                    () = made.ended() => {}
+                    () = stop_on => made.stop(),
+                }
+            });
+        }
+        self.cores().iter().for_each(Core::start);
+    }
+
+    /// All that something holds.
+    pub(super) fn cores(&self) -> Vec<Arc<Core>> {
+        let state = self.state.lock();
+        let held = state.informers.iter().filter(|entry| entry.is_held());
+        held.map(|entry| entry.core.clone()).collect()
+    }
+
+    /// Stops all, and those that are made later.
+    pub(super) fn stop(&self) {
+        self.closed.cancel();
+        self.all().iter().for_each(|core| core.stop());
+    }
+
+    /// Stops all, and waits for the tasks of all that were ever made.
+    pub(super) async fn shutdown(&self) {
+        self.stop();
+        let tasks: Vec<TaskTracker> = {
+            let state = self.state.lock();
+            let listed = state.informers.iter().map(|entry| entry.core.tasks());
+            listed.chain(&state.ending).cloned().collect()
+        };
+        for tasks in tasks {
+            tasks.close();
+            tasks.wait().await;
+        }
+    }
+
+    /// Ready when the factory was stopped.
+    pub(super) async fn closed(&self) {
+        self.closed.cancelled().await;
+    }
+
+    /// The factory is gone. What others hold is not kept, and can still be stopped.
+    pub(super) fn let_go(&self) {
+        let informers = {
+            let mut state = self.state.lock();
+            let informers = std::mem::take(&mut state.informers);
+            state.left = informers.iter().map(|entry| Arc::downgrade(&entry.core)).collect();
+            informers
+        };
+        self.closed.cancel();
+        drop(informers);
+    }
+
+    /// Ready when nothing is left that could be stopped.
+    async fn ended(&self) {
+        self.closed.cancelled().await;
+        let ended: Vec<_> = self.all().iter().map(|core| core.until_stopped()).collect();
+        join_all(ended).await;
+    }
+
+    fn all(&self) -> Vec<Arc<Core>> {
+        let state = self.state.lock();
+        let listed = state.informers.iter().map(|entry| entry.core.clone());
+        listed.chain(state.left.iter().filter_map(Weak::upgrade)).collect()
+    }
+}
