@@ -35,7 +35,6 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
         println!("{} is {}", pod.name(), phase.unwrap_or_default());
     }
 
-    cluster.play().await?; // on a real cluster: until Ctrl-C
-    factory.shutdown().await;
+    factory.run(cluster.play()).await; // on a real cluster: until Ctrl-C
     Ok(())
 }

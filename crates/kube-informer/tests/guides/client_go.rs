@@ -306,6 +306,17 @@ async fn stopping() -> Outcome {
 }
 
 #[tokio::test(start_paused = true)]
+async fn running() -> Outcome {
+    let server = server();
+    let factory = SharedInformerFactory::new(server.client());
+    let nodes = factory.informer::<Node>();
+    let shutdown_signal = wait_until(|| nodes.has_synced());
+    factory.run(shutdown_signal).await;
+    assert!(nodes.is_stopped());
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
 async fn freshness() -> Outcome {
     let server = server();
     let factory = SharedInformerFactory::new(server.client());
