@@ -188,7 +188,10 @@ impl Transform {
     /// Whether it has a function that the other has not: only clones of it are equal to it then.
     pub(crate) fn has_function_beyond(&self, other: &Transform) -> bool {
         let has = |map: &Arc<Map>| {
-            other.steps.iter().any(|step| matches!(step, Step::Map(other) if Arc::ptr_eq(map, other)))
+            other
+                .steps
+                .iter()
+                .any(|step| matches!(step, Step::Map(other) if Arc::ptr_eq(map, other)))
         };
         self.steps.iter().any(|step| matches!(step, Step::Map(map) if !has(map)))
     }
