@@ -134,7 +134,7 @@ impl<'a> Driver<'a> {
                         return self.machine.ended(self.now()).map_or(Ok(()), Err);
                     };
                     self.take(item?).await?;
-                    version = None;
+                    version.take_if(|_| !self.machine.doubts());
                 }
                 asked = async { version.as_mut()?.await }, if version.is_some() => {
                     version = None;

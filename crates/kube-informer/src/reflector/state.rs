@@ -301,6 +301,11 @@ impl Machine {
         Some((until.saturating_sub(now), silence))
     }
 
+    /// Whether it is still in doubt that the server has what was seen of it before.
+    pub(crate) fn doubts(&self) -> bool {
+        self.doubted
+    }
+
     /// The server is being asked for its version; once for each time that a watch is opened.
     pub(crate) fn asking_version(&mut self) {
         if let Phase::Watch(watch) = &mut self.phase {

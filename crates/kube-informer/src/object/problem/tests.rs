@@ -14,7 +14,7 @@ const SECRET: &str = "s3cr3t, expected s3cr3t";
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "only decoded, never read")]
 struct Order {
     #[serde(default)]
     metadata: Value,
@@ -30,14 +30,14 @@ struct Order {
 }
 
 #[derive(Debug, Deserialize)]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "only decoded, never read")]
 struct Item {
     sku: String,
     amount: u16,
 }
 
 #[derive(Debug, Deserialize)]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "only decoded, never read")]
 enum State {
     Open,
     Closed { by: u8 },
@@ -45,7 +45,7 @@ enum State {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "only decoded, never read")]
 enum Either {
     Number(u8),
     Truth(bool),
