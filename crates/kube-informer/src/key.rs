@@ -244,17 +244,16 @@ mod tests {
             found((key.namespace(), "b")),
             found((Some("a"), &b)),
             found(&(a.clone(), b.clone())),
-            found(&("a", "b")),
         ] {
             assert_eq!(form, key);
         }
-        let (none, node) = (String::new(), ObjectKey::cluster("b"));
+        let (empty, node) = (String::new(), ObjectKey::cluster("b"));
         for form in [
             found(&node),
             found("b"),
             found(&b),
             found(("", "b")),
-            found((&none, &b)),
+            found((&empty, &b)),
             found((None, "b")),
             found((Some(""), &b)),
             found((node.namespace(), node.name())),

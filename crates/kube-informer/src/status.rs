@@ -221,9 +221,11 @@ mod tests {
         State::BackingOff { until, why: Error::connection(why) }
     }
 
+    type Predicate = fn(&State) -> bool;
+
     #[test]
     fn every_state_has_one_predicate() {
-        let predicates: [(State, fn(&State) -> bool); 6] = [
+        let predicates: [(State, Predicate); 6] = [
             (State::Idle, State::is_idle),
             (State::Listing, State::is_listing),
             (State::Streaming, State::is_streaming),
