@@ -118,6 +118,8 @@ mod version;
 
 mod wire;
 
+#[cfg(feature = "client")]
+mod client;
 pub mod list_watch;
 
 mod delta;
@@ -137,6 +139,8 @@ mod informer;
 
 mod factory;
 
+#[cfg(feature = "client")]
+pub use client::client;
 pub use delta::Delta;
 pub use delta_fifo::DeltaFifo;
 pub use error::{BoxError, Error, Result};

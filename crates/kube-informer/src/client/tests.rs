@@ -1,0 +1,175 @@
+//! Connections that fill, fall silent and go, in memory and in paused time. What needs sockets and TLS is in
+//! `tests/client`.
+
+mod network;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::future::{join, join_all, join3};
+use http_body_util::BodyExt;
+use tokio::time::{Instant, sleep, timeout};
+
+use network::Network;
+
+/// Longer than anything here takes; in paused time it is over at once.
+const LONG: Duration = Duration::from_secs(600);
+
+/// Beyond the limit hyper's own pool lets requests wait for one another, here for ever.
+#[tokio::test(start_paused = true)]
+async fn more_watches_than_one_connection_may_carry_get_more_connections() {
+    let network = Network::new(3);
+    let watches = timeout(LONG, join_all((0..10).map(|_| network.watch()))).await;
+    let mut watches = watches.expect("no watch waits for another");
+    assert_eq!(network.server.dials(), 4);
+    assert_eq!(timeout(LONG, network.is_answered()).await, Ok(true));
+    network.server.tell_watches("changed");
+    for watch in &mut watches {
+        assert_eq!(watch.next().await.unwrap(), "changed");
+    }
+    // Places are free again with their watches, and connections that nothing is on go.
+    watches.clear();
+    network.server.until_open(1).await;
+    let _watches = timeout(LONG, join_all((0..3).map(|_| network.watch()))).await.unwrap();
+    assert_eq!(network.server.dials(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_watches_share_one_connection() {
+    let network = Network::new(1000);
+    let _watches = join_all((0..100).map(|_| network.watch())).await;
+    assert_eq!(network.server.dials(), 1);
+    let _another = network.watch().await;
+    assert_eq!(network.server.dials(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_falls_silent_is_noticed_and_the_others_live() {
+    let network = Network::new(2);
+    let mut watches = join_all((0..3).map(|_| network.watch())).await;
+    let mut spared = watches.pop().unwrap();
+    let began = Instant::now();
+    network.server.link(0).silence.cancel();
+    for watch in &mut watches {
+        assert!(timeout(LONG, watch.next()).await.expect("silence is noticed").is_err());
+    }
+    let took = began.elapsed();
+    assert!((30..46).contains(&took.as_secs()), "{took:?}");
+    network.server.tell_watches("changed");
+    assert_eq!(spared.next().await.unwrap(), "changed");
+    watches = join_all((0..2).map(|_| network.watch())).await;
+    assert_eq!(network.server.dials(), 3);
+    drop((watches, spared));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_dies_while_it_is_not_used_is_replaced() {
+    let network = Network::new(100);
+    assert!(network.is_answered().await);
+    network.server.link(0).silence.cancel();
+    sleep(Duration::from_secs(60)).await;
+    let began = Instant::now();
+    assert!(network.is_answered().await);
+    assert_eq!((began.elapsed(), network.server.dials()), (Duration::ZERO, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_on_which_nothing_happens_is_kept() {
+    let network = Network::new(100);
+    let mut watch = network.watch().await;
+    sleep(Duration::from_secs(24 * 3600)).await;
+    network.server.tell_watches("changed");
+    assert_eq!(watch.next().await.unwrap(), "changed");
+    assert_eq!(network.server.dials(), 1);
+}
+
+/// What is not read may fill its own window, but not that of the connection.
+#[tokio::test(start_paused = true)]
+async fn answers_that_are_not_read_delay_no_others() {
+    let network = Network::new(100);
+    let unread = join_all((0..3).map(|_| network.get("endless"))).await;
+    // In paused time this is when nothing else can happen.
+    sleep(Duration::from_millis(1)).await;
+    let answered = timeout(LONG, network.is_answered()).await;
+    assert_eq!(answered, Ok(true));
+    assert_eq!(network.server.dials(), 1);
+    drop(unread);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_says_nothing_at_all_is_given_up() {
+    let network = Network::new(100);
+    network.server.mute.store(1, Ordering::SeqCst);
+    let requests = join_all((0..3).map(|_| network.get("version")));
+    let answers = timeout(LONG, requests).await.expect("silence is noticed");
+    // The first had gone; those that waited for it were spared for the next connection.
+    assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 1);
+    assert_eq!(network.server.dials(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_goes_gets_no_new_requests_and_finishes_the_old_ones() {
+    let network = Network::new(100);
+    let mut watch = network.watch().await;
+    network.server.link(0).goaway.cancel();
+    sleep(Duration::from_millis(1)).await;
+    for _ in 0..3 {
+        assert!(network.is_answered().await);
+    }
+    assert_eq!(network.server.dials(), 2);
+    network.server.tell_watches("changed");
+    assert_eq!(watch.next().await.unwrap(), "changed");
+    drop(watch);
+    network.server.until_open(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_that_wait_for_a_connection_learn_why_there_is_none() {
+    let network = Network::new(100);
+    network.server.refuse.store(1, Ordering::SeqCst);
+    network.server.gate.send_replace(false);
+    let requests = join_all((0..5).map(|_| network.get("version")));
+    // Polled after the requests.
+    let opened = async { network.server.gate.send_replace(true) };
+    for error in join(requests, opened).await.0 {
+        let error = error.err().unwrap();
+        let io = error.source().unwrap().downcast_ref::<std::io::Error>().unwrap();
+        assert_eq!(io.kind(), std::io::ErrorKind::ConnectionRefused);
+    }
+    assert_eq!(network.server.dials(), 1);
+    assert!(network.is_answered().await);
+    assert_eq!(network.server.dials(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_given_up_takes_nothing_from_others() {
+    let network = Network::new(1);
+    network.server.gate.send_replace(false);
+    let short = Duration::from_secs(1);
+    // Nobody waits any more: what was begun for it is dropped.
+    assert!(timeout(short, network.get("version")).await.is_err());
+    let opened = async {
+        sleep(2 * short).await;
+        network.server.gate.send_replace(true);
+    };
+    let given_up = timeout(short, network.get("version"));
+    let (given_up, kept, ()) = join3(given_up, network.get("version"), opened).await;
+    assert!(given_up.is_err());
+    assert_eq!(kept.unwrap().into_body().collect().await.unwrap().to_bytes(), "1.37");
+    // Its place is free again, too.
+    let watch = network.watch().await;
+    drop(watch);
+    assert!(network.is_answered().await);
+    assert_eq!(network.server.links(), 1);
+}
+
+/// `exec` and its like change the protocol of their connection, which HTTP/2 cannot.
+#[tokio::test(start_paused = true)]
+async fn requests_that_upgrade_go_over_http1() {
+    let network = Network::new(100);
+    let request = http::Request::get("http://127.0.0.1:1/exec").header("upgrade", "websocket");
+    let request = request.body(kube_client::client::Body::empty()).unwrap();
+    // There is nothing at the other end of HTTP/1 here.
+    assert!(network.transport.clone().send(request).await.is_err());
+    assert_eq!(network.server.dials(), 0);
+}
