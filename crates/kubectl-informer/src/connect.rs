@@ -216,8 +216,6 @@ impl Cluster {
     }
 
     fn new(mut config: Config, origin: String, options: &Options) -> Result<Self, String> {
-        // An informer tries again by itself, and says so.
-        config.default_retry = false;
         if options.act_as.is_some() {
             config.auth_info.impersonate.clone_from(&options.act_as);
             config.auth_info.impersonate_groups =
@@ -231,7 +229,7 @@ impl Cluster {
         let namespace = config.default_namespace.clone();
         let place = Place { address, origin };
         let exec = config.auth_info.exec.clone();
-        let client = Client::try_from(config)
+        let client = kube_informer::client(config)
             .map_err(|error| credentials::unmade(&error, &place, exec.as_ref()))?;
         Ok(Self { client, namespace, place, demo: None })
     }

@@ -68,13 +68,14 @@ fn a_proxy_that_the_kubeconfig_names_is_gone_through() {
     let named = format!("proxy-url: http://{}\n    server: ", proxy.address);
     let file = cluster.0.directory.join("through-proxy");
     fs::write(&file, text.replacen("server: ", &named, 1)).unwrap();
-    let arguments = ["watch", "namespaces", "-o", "name", "--count", "1"];
+    let arguments = ["watch", "namespaces,pods,nodes", "-o", "name", "--count", "1"];
     let mut command = tool(&cluster.0.directory, &arguments, Some(&file));
     command.env("HTTPS_PROXY", "http://127.0.0.1:1").env("NO_PROXY", "127.0.0.0/8");
     let run = ended(command);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "namespace/default\n"), "{run:?}");
     let asked = proxy.asked.recv().unwrap();
     assert!(text.contains(&format!("https://{asked}")), "{asked}");
+    assert!(proxy.asked.try_recv().is_err(), "everything goes over one connection");
 }
 
 /// A proxy that is there for the rest of the world.
