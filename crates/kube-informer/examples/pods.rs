@@ -14,7 +14,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
-    let client = cluster.client(); // elsewhere: kube::Client::try_default().await?
+    let client = cluster.client(); // elsewhere: kube_informer::client(Config::infer().await?)?
     let factory = SharedInformerFactory::builder(client).resync(Duration::from_secs(1)).build();
     let pods = factory.informer::<Pod>();
 

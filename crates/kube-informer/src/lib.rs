@@ -60,7 +60,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let server = embedded_apiserver::ApiServer::start();
 //! # let client = server.client();
-//! // let client = kube::Client::try_default().await?;
+//! // let client = kube_informer::client(kube::Config::infer().await?)?;
 //! let factory = SharedInformerFactory::new(client);
 //! let pods = factory.informer::<Pod>();
 //!
@@ -99,6 +99,16 @@
 //! An object whose body does not decode is in the cache all the same: `decode` says what is wrong, to the one
 //! who asks. One that cannot be kept at all (no metadata, a transform that fails) is reported, counted, and
 //! listed by [`SharedInformer::failed`]. Neither stops anything.
+//!
+//! # Connections
+//!
+//! Informers work on any `kube::Client`. kube's own connects with HTTP/1, which takes a connection for each
+//! watch, and does not notice one that has died. [`client`](fn@client) builds one that speaks HTTP/2 where the
+//! server does: informers share a connection, which is kept alive with pings and replaced when they are not
+//! answered.
+//!
+//! It is behind the feature `client`, which is off by default because it turns on `rustls-tls` of kube-client:
+//! which TLS is used is the choice of the program. No other part of this crate needs TLS.
 //!
 //! # The parts
 //!

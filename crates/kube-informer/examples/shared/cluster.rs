@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
-use kube::Client;
+use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -32,7 +32,8 @@ pub(crate) fn run<E: Future<Output = anyhow::Result<()>>>(
 impl Cluster {
     async fn connect() -> anyhow::Result<Self> {
         if has_cluster() {
-            return Ok(Self { client: Client::try_default().await?, server: None });
+            let client = kube_informer::client(Config::infer().await?)?;
+            return Ok(Self { client, server: None });
         }
         if std::env::var("KUBE_INFORMER_TIME").is_ok_and(|time| time == "paused") {
             tokio::time::pause();

@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 /// Beyond the limit hyper's own pool lets requests wait for one another, here for ever.
 #[tokio::test(start_paused = true)]
-async fn more_watches_than_one_connection_may_carry_get_more_connections() {
+async fn l2_more_watches_than_one_connection_may_carry_get_more_connections() {
     let network = Network::new(3);
     let watches = timeout(LONG, join_all((0..10).map(|_| network.watch()))).await;
     let mut watches = watches.expect("no watch waits for another");
@@ -44,7 +44,7 @@ async fn many_watches_share_one_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_falls_silent_is_noticed_and_the_others_live() {
+async fn l1_a_connection_that_falls_silent_is_noticed_and_the_others_live() {
     let network = Network::new(2);
     let mut watches = join_all((0..3).map(|_| network.watch())).await;
     let mut spared = watches.pop().unwrap();
@@ -97,7 +97,7 @@ async fn answers_that_are_not_read_delay_no_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_says_nothing_at_all_is_given_up() {
+async fn l2_a_server_that_says_nothing_at_all_is_given_up() {
     let network = Network::new(100);
     network.server.mute.store(1, Ordering::SeqCst);
     let requests = join_all((0..3).map(|_| network.get("version")));
