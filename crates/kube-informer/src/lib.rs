@@ -103,7 +103,7 @@
 //! # Connections
 //!
 //! Informers work on any `kube::Client`. kube's own connects with HTTP/1, which takes a connection for each
-//! watch, and does not notice one that has died. [`client`](fn@client) builds one that speaks HTTP/2 where the
+//! watch, and does not notice one that has died. `kube_informer::client` builds one that speaks HTTP/2 where the
 //! server does: informers share a connection, which is kept alive with pings and replaced when they are not
 //! answered.
 //!

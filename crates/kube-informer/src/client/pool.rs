@@ -42,6 +42,10 @@ const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 /// no others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS_MAX as u32;
 
+/// Bytes of one frame. Each costs its reader a turn: a large list takes a third less CPU time than in frames of
+/// 16 KiB, HTTP/2's default.
+const FRAME_BYTES_MAX: u32 = 512 * 1024;
+
 /// Headers of one answer.
 const HEADER_BYTES_MAX: u32 = 256 * 1024;
 
@@ -173,6 +177,7 @@ fn builder() -> http2::Builder<TokioExecutor> {
         .initial_max_send_streams(0)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME_BYTES_MAX)
         .max_header_list_size(HEADER_BYTES_MAX)
         // As many as can be stopped at once; what still comes for others would be an error.
         .max_concurrent_reset_streams(STREAMS_MAX)

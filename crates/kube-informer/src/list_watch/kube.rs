@@ -44,8 +44,8 @@ const LIST_WAIT_MAX: Duration = Duration::from_secs(75);
 /// ```
 ///
 /// kube's client by default retries by itself what a server answers with 429, 503 or 504, up to
-/// fifteen times. An informer does that too, and reports it: build the client with
-/// `Config { default_retry: false, .. }` to see such answers.
+/// fifteen times. An informer does that too, and reports it: to see such answers build the client with
+/// `kube_informer::client`, or with a `Config` whose `default_retry` is false.
 #[derive(Clone)]
 pub struct KubeListWatch {
     client: Client,
