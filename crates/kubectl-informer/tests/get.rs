@@ -90,12 +90,10 @@ fn without_ages(text: &str) -> String {
 
 /// `45s`, `3m`, `2m5s`.
 fn is_age(word: &str) -> bool {
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let parts = word.split_inclusive(['s', 'm', 'h']);
-    !word.is_empty()
-        && parts
-            .into_iter()
-            .all(|part| digits(part.trim_end_matches(['s', 'm', 'h'])) && !digits(part))
+    let unit = |letter: char| "smh".contains(letter);
+    word.starts_with(|letter: char| letter.is_ascii_digit())
+        && word.ends_with(unit)
+        && word.chars().all(|letter| letter.is_ascii_digit() || unit(letter))
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn one_may_act_as_somebody_else() {
 fn programs_give_credentials_or_are_named() {
     let cluster = Cluster::start("exec");
     cluster.pod("nginx", &json!({}));
-    let home = directory("watch-exec");
+    let home = directory("watch-exec-home");
     let file = home.join("config");
     let token = json!({
         "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
