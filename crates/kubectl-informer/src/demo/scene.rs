@@ -144,8 +144,10 @@ fn deployment(world: &mut World, app: &App, address: &mut u8) {
         let age = HOUR / 60 * world.rng.u32(5..minutes);
         let template = &set["spec"]["template"];
         let made = pod::of_template(world, &set, template);
-        let Some(made) = world.create_aged(made, age) else { continue };
+        let Some(mut made) = world.create_aged(made, age) else { continue };
         let status = pod::long_running(world, &made, *address, age);
+        // The server runs pods, and may have begun with this one: whatever its version is by now, it runs.
+        made["metadata"]["resourceVersion"].take();
         world.update_status(&made, status);
         *address += 1;
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use embedded_apiserver::PodDelays;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -71,6 +72,19 @@ async fn everything_runs_from_the_first_moment() {
     let before = everything(&server);
     sleep(Duration::from_secs(600)).await;
     assert_eq!(everything(&server), before);
+}
+
+/// The server runs pods, on another thread perhaps, while they are put in place.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_runs_from_the_first_moment_whoever_is_quicker() {
+    let at_once =
+        PodDelays { schedule: Duration::ZERO, create: Duration::ZERO, ..PodDelays::default() };
+    for _ in 0..50 {
+        let server = builder(None).pod_delays(at_once.clone()).build();
+        populate(&server, None);
+        let pods = server.list("pods", "");
+        assert_eq!(pods.iter().map(status_of).collect::<Vec<_>>(), ["Running"; 8]);
+    }
 }
 
 /// What was seen of all changes: kinds of changes that are promised, and the most objects at once.
