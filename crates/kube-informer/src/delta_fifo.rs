@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 
 use crate::reflector::ReflectorStore;
-use crate::{Deleted, Delta, Error, Lister, Object, ObjectKey, ResourceVersion, Result};
+use crate::{Deleted, Delta, Deltas, Error, Lister, Object, ObjectKey, ResourceVersion, Result};
 
 use by_key::ByKey;
 use in_order::InOrder;
@@ -67,53 +67,54 @@ impl DeltaFifo {
         Self(Arc::new(Shared { known, inner: Mutex::new(inner) }))
     }
 
-    /// The next change, or all changes of the next key. `None` once closed and empty.
-    pub async fn pop(&self) -> Option<Vec<Delta>> {
+    /// Waits for the next change, or all changes of the next key. `None` once closed and empty.
+    pub async fn pop(&self) -> Option<Deltas> {
         poll_fn(|context| self.poll_pop(context, 1)).await
     }
 
-    /// As many changes as wait, in order, up to a limit; a whole list comes alone. By key it is the
-    /// same as [`pop`](Self::pop).
-    pub async fn pop_batch(&self) -> Option<Vec<Delta>> {
+    /// Waits for changes and takes as many as there are, in order, up to a limit; a whole list comes
+    /// alone. By key it is the same as [`pop`](Self::pop).
+    pub async fn pop_batch(&self) -> Option<Deltas> {
         poll_fn(|context| self.poll_pop_batch(context)).await
     }
 
-    pub(crate) fn poll_pop_batch(&self, context: &mut Context<'_>) -> Poll<Option<Vec<Delta>>> {
+    pub(crate) fn poll_pop_batch(&self, context: &mut Context<'_>) -> Poll<Option<Deltas>> {
         self.poll_pop(context, BATCH_DELTAS_MAX)
     }
 
-    fn poll_pop(&self, context: &mut Context<'_>, max: usize) -> Poll<Option<Vec<Delta>>> {
+    fn poll_pop(&self, context: &mut Context<'_>, max: usize) -> Poll<Option<Deltas>> {
         let mut inner = self.0.inner.lock();
-        let popped = match &mut inner.queue {
+        let deltas = match &mut inner.queue {
             Queue::InOrder(queue) => queue.pop(max),
             Queue::ByKey(queue) => queue.pop(),
         };
-        if popped.is_empty() {
+        if deltas.is_empty() {
             if inner.closed {
                 return Poll::Ready(None);
             }
             wake_later(&mut inner.readers, context);
             return Poll::Pending;
         }
+        let initial = !inner.has_synced();
         // By key, a key is one place of the first list, however many deltas it has gathered.
         let places = match &inner.queue {
-            Queue::InOrder(_) => popped.len(),
+            Queue::InOrder(_) => deltas.len(),
             Queue::ByKey(_) => 1,
         };
         inner.initial = inner.initial.map(|left| left.saturating_sub(places));
         let writers = std::mem::take(&mut inner.writers);
         drop(inner);
         writers.into_iter().for_each(Waker::wake);
-        Poll::Ready(Some(popped))
+        Poll::Ready(Some(Deltas { deltas, initial }))
     }
 
     /// Whether the first list has been popped in full; at once if something else came first.
     pub fn has_synced(&self) -> bool {
-        let inner = self.0.inner.lock();
-        inner.populated || inner.initial == Some(0)
+        self.0.inner.lock().has_synced()
     }
 
-    /// Queues a `Sync` for every known object of which nothing waits: what waits is newer.
+    /// Queues a `Sync` for every known object of which nothing waits: what waits is newer. In order, a
+    /// list that waits is about every object.
     pub fn resync(&self) {
         let known = self.0.known.list();
         self.write(|inner, _| match &mut inner.queue {
@@ -122,7 +123,7 @@ impl DeltaFifo {
         });
     }
 
-    /// Ends `pop`, once what waits has been popped.
+    /// Ends `pop`, once what waits has been popped. Wakes everything that waits for it.
     pub fn close(&self) {
         let mut inner = self.0.inner.lock();
         inner.closed = true;
@@ -131,16 +132,25 @@ impl DeltaFifo {
         readers.into_iter().for_each(Waker::wake);
     }
 
-    /// What waits for a key, oldest first.
+    /// Returns the changes of a key that wait, oldest first. An object of a list that waits is a
+    /// [`Delta::Replaced`], or [`Delta::Unreadable`] if it could not be kept.
     pub fn get(&self, key: &ObjectKey) -> Vec<Delta> {
-        let of_key = |delta: &&Delta| delta.object().is_some_and(|object| object.key() == key);
         match &self.0.inner.lock().queue {
-            Queue::InOrder(queue) => queue.iter().filter(of_key).cloned().collect(),
+            Queue::InOrder(queue) => queue.iter().flat_map(|delta| delta.about(key)).collect(),
             Queue::ByKey(queue) => queue.get(key).cloned().unwrap_or_default(),
         }
     }
 
-    /// The keys of which something waits, in order of their first change.
+    /// Returns all changes that wait, in the order in which they will be popped.
+    pub fn list(&self) -> Vec<Delta> {
+        match &self.0.inner.lock().queue {
+            Queue::InOrder(queue) => queue.iter().cloned().collect(),
+            Queue::ByKey(queue) => queue.iter().cloned().collect(),
+        }
+    }
+
+    /// Returns the keys of which something waits, in order of their first change; also those within a
+    /// list that waits, and of objects that could not be kept.
     pub fn keys(&self) -> Vec<ObjectKey> {
         match &self.0.inner.lock().queue {
             Queue::InOrder(queue) => queue.keys(),
@@ -181,6 +191,12 @@ impl DeltaFifo {
 fn wake_later(waiting: &mut Vec<Waker>, context: &Context<'_>) {
     if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
         waiting.push(context.waker().clone());
+    }
+}
+
+impl Inner {
+    fn has_synced(&self) -> bool {
+        self.populated || self.initial == Some(0)
     }
 }
 
@@ -252,7 +268,7 @@ impl ReflectorStore for DeltaFifo {
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut inner = self.0.inner.lock();
-        if inner.queue.len() < QUEUE_DELTAS_MAX || inner.closed {
+        if inner.queue.len() < QUEUE_DELTAS_MAX {
             return Poll::Ready(());
         }
         wake_later(&mut inner.writers, context);

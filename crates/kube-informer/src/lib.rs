@@ -151,7 +151,7 @@ mod factory;
 
 #[cfg(feature = "client")]
 pub use client::client;
-pub use delta::Delta;
+pub use delta::{Delta, Deltas};
 pub use delta_fifo::DeltaFifo;
 pub use error::{BoxError, Error, Result};
 pub use factory::{FactoryBuilder, SharedInformerFactory};

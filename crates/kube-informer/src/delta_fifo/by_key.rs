@@ -94,6 +94,11 @@ impl ByKey {
         self.items.get(key)
     }
 
+    /// All deltas, those of the first key first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Delta> {
+        self.order.iter().flat_map(|key| &self.items[key])
+    }
+
     pub(super) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
         self.order.iter()
     }

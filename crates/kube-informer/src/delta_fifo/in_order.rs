@@ -16,8 +16,7 @@ impl InOrder {
 
     /// A list comes alone; what else waits comes together, up to `max`.
     pub(super) fn pop(&mut self, max: usize) -> Vec<Delta> {
-        let alone = |delta: &Delta| matches!(delta, Delta::ReplacedAll { .. });
-        let count = match self.0.iter().take(max).position(alone) {
+        let count = match self.0.iter().take(max).position(is_list) {
             Some(0) => 1,
             Some(before) => before,
             None => self.0.len().min(max),
@@ -25,7 +24,11 @@ impl InOrder {
         self.0.drain(..count).collect()
     }
 
+    /// Nothing while a list waits: that is about every known object, also about those that it deletes.
     pub(super) fn resync(&mut self, known: List) {
+        if self.0.iter().any(is_list) {
+            return;
+        }
         let waiting: HashSet<ObjectKey> = self.keys().into_iter().collect();
         self.0.extend(
             known.into_iter().filter(|object| !waiting.contains(object.key())).map(Delta::Sync),
@@ -39,26 +42,15 @@ impl InOrder {
     /// Also those within a list that waits.
     pub(super) fn keys(&self) -> Vec<ObjectKey> {
         let mut seen = HashSet::new();
-        let mut keys = Vec::new();
-        let mut see = |key: &ObjectKey| {
-            if seen.insert(key.clone()) {
-                keys.push(key.clone());
-            }
-        };
-        for delta in &self.0 {
-            if let Delta::ReplacedAll { objects, .. } = delta {
-                for object in objects {
-                    see(object.key());
-                }
-            }
-            if let Some(object) = delta.object() {
-                see(object.key());
-            }
-        }
-        keys
+        let keys = self.0.iter().flat_map(Delta::keys);
+        keys.filter(|key| seen.insert(*key)).cloned().collect()
     }
 
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
+}
+
+fn is_list(delta: &Delta) -> bool {
+    matches!(delta, Delta::ReplacedAll { .. })
 }

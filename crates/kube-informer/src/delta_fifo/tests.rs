@@ -1,3 +1,5 @@
+mod random;
+
 use futures_util::FutureExt;
 
 use super::*;
@@ -22,8 +24,13 @@ fn nothing() -> Lister {
     known(&[])
 }
 
+fn unreadable(name: &str) -> Error {
+    let key = Some(ObjectKey::cluster(name));
+    Error::new(crate::error::Cause::Unreadable { key }, "unreadable")
+}
+
 /// A delta in few letters: `+a1`, `~a2`, `-a2`, `-a1?` (final state unknown), `=a1` (replaced),
-/// `s a1` (sync), `[a1 b1]@5` (a whole list), `@7` (a bookmark).
+/// `s a1` (sync), `[a1 b1]@5` (a whole list), `@7` (a bookmark), `!a` (unreadable).
 fn short(delta: &Delta) -> String {
     let name = |object: &Object| format!("{}{}", object.name(), object.resource_version());
     match delta {
@@ -39,7 +46,7 @@ fn short(delta: &Delta) -> String {
             format!("[{}]@{version}", objects.iter().map(name).collect::<Vec<_>>().join(" "))
         }
         Delta::Bookmark(version) => format!("@{version}"),
-        Delta::Unreadable { error, .. } => format!("!{:?}", error.key()),
+        Delta::Unreadable { error, .. } => format!("!{}", error.key().unwrap()),
     }
 }
 
@@ -129,20 +136,58 @@ fn d10_f14_a_resync_leaves_out_what_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d13_f5_pop_waits_and_close_ends_it_once_everything_is_popped() {
+async fn d13_f5_a_change_wakes_a_waiting_pop() {
     for queue in [DeltaFifo::by_key(nothing()), DeltaFifo::in_order(nothing())] {
-        let waiting = tokio::spawn({
-            let queue = queue.clone();
-            async move { queue.pop().await.map(|deltas| deltas.len()) }
-        });
-        tokio::task::yield_now().await;
-        add(&queue, "a", 1);
-        assert_eq!(waiting.await.unwrap(), Some(1));
+        for batch in [false, true] {
+            let waiting = waiting_pops(&queue, &[batch]).await;
+            add(&queue, "a", 1);
+            assert_eq!(ended(waiting).await, [Some(1)]);
+        }
+    }
+}
 
+#[tokio::test(start_paused = true)]
+async fn d13_f5_close_wakes_every_waiting_pop() {
+    for queue in [DeltaFifo::by_key(nothing()), DeltaFifo::in_order(nothing())] {
+        let waiting = waiting_pops(&queue, &[false, true, false, true]).await;
+        queue.close();
+        assert_eq!(ended(waiting).await, [None; 4]);
+    }
+}
+
+type Waiting = Vec<tokio::task::JoinHandle<Option<usize>>>;
+
+/// Tasks that wait in `pop` or, if true, in `pop_batch`, and return how many changes they got.
+async fn waiting_pops(queue: &DeltaFifo, batch: &[bool]) -> Waiting {
+    let pop = |batch: bool| {
+        let queue = queue.clone();
+        tokio::spawn(async move {
+            let popped = if batch { queue.pop_batch().await } else { queue.pop().await };
+            popped.map(|deltas| deltas.len())
+        })
+    };
+    let waiting: Waiting = batch.iter().map(|batch| pop(*batch)).collect();
+    tokio::task::yield_now().await;
+    assert!(waiting.iter().all(|pop| !pop.is_finished()));
+    assert_eq!(queue.0.inner.lock().readers.len(), waiting.len());
+    waiting
+}
+
+async fn ended(tasks: Waiting) -> Vec<Option<usize>> {
+    let all = futures_util::future::try_join_all(tasks);
+    let soon = tokio::time::timeout(std::time::Duration::from_secs(1), all);
+    soon.await.expect("every pop is woken").unwrap()
+}
+
+#[test]
+fn d13_f5_a_closed_queue_still_pops_what_waits() {
+    for queue in [DeltaFifo::by_key(nothing()), DeltaFifo::in_order(nothing())] {
+        add(&queue, "a", 1);
         add(&queue, "b", 1);
         queue.close();
-        assert_eq!(queue.pop().await.map(|deltas| deltas.len()), Some(1));
-        assert!(queue.pop().await.is_none());
+        assert_eq!(drain(&queue), ["+a1", "+b1"]);
+        assert!(matches!(queue.pop().now_or_never(), Some(None)));
+        assert!(matches!(queue.pop_batch().now_or_never(), Some(None)));
         // What comes after is not refused: nothing that was seen is lost.
         add(&queue, "c", 1);
         assert_eq!(pop(&queue).as_deref(), Some("+c1"));
@@ -229,6 +274,8 @@ fn i19_a_full_queue_stops_the_reader_until_something_is_popped() {
         update(&queue, "a", version);
     }
     assert!(!ready(&mut queue));
+    queue.close();
+    assert!(!ready(&mut queue), "it is bounded also when it is closed");
     pop(&queue);
     assert!(ready(&mut queue));
 }
@@ -247,17 +294,82 @@ fn what_waits_can_be_asked_by_key() {
 }
 
 #[test]
-fn an_object_that_cannot_be_read_is_gone_all_the_same_when_it_is_deleted() {
-    let error = || {
-        let key = Some(ObjectKey::cluster("a"));
-        Error::new(crate::error::Cause::Unreadable { key }, "unreadable")
+fn a_waiting_list_can_be_asked_by_key() {
+    let mut queue = DeltaFifo::in_order(nothing());
+    add(&queue, "b", 1);
+    queue.replace(vec![object("a", 2), object("b", 3)], vec![unreadable("c")], "4".into()).unwrap();
+    queue.unreadable(unreadable("d"), "5".into(), false).unwrap();
+    assert_eq!(queue.keys(), ["b", "a", "c", "d"].map(ObjectKey::cluster));
+    let get = |name| queue.get(&ObjectKey::cluster(name)).iter().map(short).collect::<Vec<_>>();
+    assert_eq!(get("b"), ["+b1", "=b3"]);
+    assert_eq!(get("a"), ["=a2"]);
+    assert_eq!(get("c"), ["!c"]);
+    assert_eq!(get("d"), ["!d"]);
+}
+
+#[test]
+fn list_returns_everything_and_pops_nothing() {
+    for (queue, expected) in [
+        (DeltaFifo::by_key(nothing()), ["=a1", "~a3", "=b1"].as_slice()),
+        (DeltaFifo::in_order(nothing()), &["[a1 b1]@2", "~a3"]),
+    ] {
+        replace(&queue, &[("a", 1), ("b", 1)], "2");
+        update(&queue, "a", 3);
+        let list = || queue.list().iter().map(short).collect::<Vec<_>>();
+        assert_eq!(list(), expected);
+        assert_eq!(list(), expected);
+        assert!(!queue.has_synced());
+    }
+}
+
+#[test]
+fn d14_f34_popped_deltas_say_whether_they_are_initial() {
+    let all = |queue: &DeltaFifo| -> Vec<(String, bool)> {
+        let pop = || queue.pop_batch().now_or_never().flatten();
+        let short = |deltas: Deltas| (short(&deltas[0]), deltas.initial);
+        std::iter::from_fn(pop).map(short).collect()
     };
+    let queue = DeltaFifo::by_key(known(&[("old", 1)]));
+    replace(&queue, &[("a", 1), ("b", 1)], "2");
+    add(&queue, "c", 3);
+    let expected = [("=a1", true), ("=b1", true), ("-old1?", true), ("+c3", false)];
+    assert_eq!(all(&queue), expected.map(|(delta, initial)| (delta.to_owned(), initial)));
+
+    let mut queue = DeltaFifo::in_order(nothing());
+    queue.bookmark("1".into()).unwrap();
+    replace(&queue, &[("a", 1), ("b", 1)], "2");
+    add(&queue, "c", 3);
+    replace(&queue, &[("d", 4)], "5");
+    let expected = [("@1", true), ("[a1 b1]@2", true), ("+c3", false), ("[d4]@5", false)];
+    assert_eq!(all(&queue), expected.map(|(delta, initial)| (delta.to_owned(), initial)));
+
+    // Without a list to wait for, nothing is initial.
+    let queue = DeltaFifo::in_order(nothing());
+    add(&queue, "a", 1);
+    replace(&queue, &[("a", 1)], "2");
+    assert!(all(&queue).iter().all(|(_, initial)| !initial));
+}
+
+#[test]
+fn a_resync_never_revives_what_waits_to_be_deleted() {
+    let queue = DeltaFifo::in_order(known(&[("a", 1), ("b", 1)]));
+    replace(&queue, &[("b", 2)], "3");
+    queue.resync();
+    assert_eq!(drain(&queue), ["[b2]@3"]);
+    let mut queue = DeltaFifo::in_order(known(&[("a", 1), ("b", 1)]));
+    queue.unreadable(unreadable("a"), "2".into(), true).unwrap();
+    queue.resync();
+    assert_eq!(drain(&queue), ["!a", "s b1"]);
+}
+
+#[test]
+fn an_object_that_cannot_be_read_is_gone_all_the_same_when_it_is_deleted() {
     let mut queue = DeltaFifo::by_key(known(&[("a", 1)]));
-    queue.unreadable(error(), "2".into(), false).unwrap();
+    queue.unreadable(unreadable("a"), "2".into(), false).unwrap();
     assert_eq!(drain(&queue), [] as [&str; 0]);
-    queue.unreadable(error(), "3".into(), true).unwrap();
+    queue.unreadable(unreadable("a"), "3".into(), true).unwrap();
     assert_eq!(drain(&queue), ["-a1?"]);
     // In a list it is there, so that it is not deleted.
-    queue.replace(vec![], vec![error()], "4".into()).unwrap();
+    queue.replace(vec![], vec![unreadable("a")], "4".into()).unwrap();
     assert_eq!(drain(&queue), [] as [&str; 0]);
 }

@@ -293,8 +293,8 @@ impl Core {
 /// What the next queue has that has something, beginning with the one whose turn it is.
 fn next(queues: &[DeltaFifo], turn: usize, context: &mut Context<'_>) -> Poll<(usize, Vec<Delta>)> {
     for part in (turn..turn + queues.len()).map(|place| place % queues.len()) {
-        if let Poll::Ready(Some(deltas)) = queues[part].poll_pop_batch(context) {
-            return Poll::Ready((part, deltas));
+        if let Poll::Ready(Some(popped)) = queues[part].poll_pop_batch(context) {
+            return Poll::Ready((part, popped.deltas));
         }
     }
     Poll::Pending
