@@ -6,6 +6,7 @@
 //! - Nothing that can be seen depends on the order of a randomly seeded map.
 
 mod alive;
+mod applied;
 mod index;
 mod parts;
 mod postings;
@@ -18,13 +19,14 @@ use std::sync::Arc;
 
 use crate::reflector::ReflectorStore;
 use crate::{
-    Deleted, Delta, Error, FieldPath, FinalState, Object, ObjectKey, ResourceVersion, Result,
-    Untyped,
+    Deleted, Delta, Deltas, Error, Event, FieldPath, FinalState, Object, ObjectKey,
+    ResourceVersion, Result, Untyped,
 };
 
 pub(crate) use alive::Alive;
+pub(crate) use applied::{Applied, Listed};
 pub use index::Index;
-pub(crate) use state::{Accept, Applied, Listed, Snapshot};
+pub(crate) use state::{Accept, Snapshot};
 pub(crate) use store::{Batch, Store};
 
 /// What a handle holds so that its informer goes on running; nothing in a store of one's own.
@@ -99,6 +101,30 @@ impl<K: 'static> Indexer<K> {
             Applied::Deleted(deleted) => Some(deleted.object.cast()),
             _ => None,
         }
+    }
+
+    /// Applies changes that were popped from a queue, and returns the events that a handler is to
+    /// receive, in order (client-go's `processDeltas`).
+    ///
+    /// It does what an informer does. The store, not the kind of a change, decides whether an object is
+    /// added or updated. Of a whole list, which is written at once, the deletes come first, then the
+    /// objects that changed, those that are new and those that are as they were; after the first one
+    /// comes [`Event::Synced`]. A state that is older than the stored one changes nothing, and bookmarks
+    /// move only the version. When this returns, the store has every change that the events tell of.
+    ///
+    /// ```
+    /// use kube_informer::{Delta, Deltas, Event, Indexer, Object, Untyped};
+    ///
+    /// let mut pods = Indexer::<Untyped>::new();
+    /// let pod = Object::from_json(r#"{"metadata": {"namespace": "shop", "name": "web-0"}}"#)?;
+    /// let events = pods.process(Deltas { deltas: vec![Delta::Updated(pod)], initial: false });
+    /// assert!(matches!(events[..], [Event::Added { initial: false, .. }]));
+    /// # Ok::<(), kube_informer::Error>(())
+    /// ```
+    pub fn process(&mut self, deltas: Deltas) -> Vec<Event<K>> {
+        let Deltas { deltas, initial } = deltas;
+        let events = applied::events(self.write(deltas, Accept::Newer), initial);
+        events.into_iter().map(Event::cast).collect()
     }
 
     /// The version that the store is at; empty before there is one.

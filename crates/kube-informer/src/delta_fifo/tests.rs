@@ -1,3 +1,4 @@
+mod fold;
 mod random;
 
 use futures_util::FutureExt;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use super::applied::{Applied, Listed};
 use super::index::{Asked, Definition, NAMESPACE, Owner};
 use super::parts::Parts;
 use super::postings::{Postings, Slab, Values};
@@ -12,32 +13,6 @@ use crate::error::Cause;
 use crate::{
     Deleted, Delta, Error, FinalState, KeyRef, Object, ObjectKey, ResourceVersion, Result,
 };
-
-/// What a write has done. Lists are shared between all who are told.
-#[derive(Clone, Debug)]
-pub(crate) enum Applied {
-    /// The object was not there.
-    Added(Object),
-    /// It was, as this.
-    Updated { old: Object, new: Object },
-    /// It was there, and went.
-    Deleted(Deleted),
-    /// Many objects, of which the same is to be said.
-    List(Listed, Arc<[Object]>),
-    /// The first list is complete.
-    Synced,
-}
-
-/// What is to be said of the objects of a list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Listed {
-    /// They are in the first list: each is added, as an initial one.
-    Initial,
-    /// A relist found them as they were: each is an update to the same version.
-    Unchanged,
-    /// All objects, since a resync period is over.
-    Resync,
-}
 
 /// What a write has done, and what it has let go of. May be dropped only without the lock: types of
 /// programs may be in it, and their `Drop` is not ours.
@@ -111,12 +86,18 @@ impl State {
     ) {
         self.writes += 1;
         match delta {
-            Delta::Added(object)
-            | Delta::Updated(object)
-            | Delta::Replaced(object)
-            | Delta::Sync(object) => {
+            Delta::Added(object) | Delta::Updated(object) => {
                 self.parts.advance(part, object.resource_version());
                 self.put(object, values, accept, written);
+            }
+            Delta::Replaced(object) => {
+                self.parts.advance(part, object.resource_version());
+                self.put_listed(object, values, written);
+            }
+            Delta::Sync(object) => {
+                let stored = self.find(object.key().into()).map(|(_, stored)| stored.clone());
+                written.list(Listed::Resync, stored.into_iter().collect());
+                written.let_go.push(object);
             }
             Delta::Deleted(deleted) => {
                 // The version of a missed delete is not known: what the object carries is older.
@@ -150,6 +131,20 @@ impl State {
         }
         let old = self.exchange(slot, new.clone(), values);
         written.applied.extend(old.map(|old| Applied::Updated { old, new }));
+    }
+
+    /// An object of a list that comes object by object. As in a whole list, any other state goes in: the
+    /// list may be of another history.
+    fn put_listed(&mut self, new: Object, values: Asked, written: &mut Written) {
+        let found = self.find(new.key().into()).map(|(_, stored)| stored);
+        let same = |stored: &&Object| same_state(&new, stored) && new.same_content(stored);
+        match found.filter(same).cloned() {
+            Some(stored) => {
+                written.list(Listed::Unchanged, vec![stored]);
+                written.let_go.push(new);
+            }
+            None => self.put(new, values, Accept::Any, written),
+        }
     }
 
     fn delete(&mut self, Deleted { object, final_state }: Deleted, written: &mut Written) {

@@ -2,6 +2,7 @@
 
 mod indexes;
 mod model;
+mod process;
 mod races;
 mod rules;
 mod stress;

@@ -182,12 +182,9 @@ impl Backlog {
         let Some(front) = self.queue.pop_front() else { return Some((self.merged.pop()?, None)) };
         self.queued -= 1;
         self.singles -= usize::from(!matches!(front, Applied::List(..) | Applied::Synced));
-        Some(match front {
-            Applied::Added(object) => (Event::Added { object, initial: false }, None),
-            Applied::Updated { old, new } => (Event::Updated { old, new }, None),
-            Applied::Deleted(deleted) => (Event::Deleted(deleted), None),
-            Applied::Synced => (Event::Synced, None),
-            Applied::List(listed, objects) => self.pop_of(listed, objects),
+        Some(match front.into_event() {
+            Ok(event) => (event, None),
+            Err((listed, objects)) => self.pop_of(listed, objects),
         })
     }
 
@@ -196,7 +193,7 @@ impl Backlog {
         if self.of_front == 0 {
             self.waits[listed as usize] = false;
         }
-        let event = event_of(listed, objects[self.of_front].clone());
+        let event = listed.event(objects[self.of_front].clone());
         self.of_front += 1;
         if self.of_front == objects.len() {
             self.of_front = 0;
@@ -204,14 +201,6 @@ impl Backlog {
         }
         self.queue.push_front(Applied::List(listed, objects));
         (event, None)
-    }
-}
-
-fn event_of(listed: Listed, object: Object) -> Event {
-    match listed {
-        Listed::Initial => Event::Added { object, initial: true },
-        Listed::Unchanged => Event::Updated { old: object.clone(), new: object },
-        Listed::Resync => Event::Resynced(object),
     }
 }
 

@@ -64,6 +64,18 @@ pub trait EventHandler<K>: Send + 'static {
 
     /// The initial list has been delivered in full.
     fn on_synced(&mut self) {}
+
+    /// Calls the method that an event is for: for tests, and for programs that make their own events
+    /// with [`Indexer::process`](crate::Indexer::process).
+    fn on_event(&mut self, event: &Event<K>) {
+        match event {
+            Event::Added { object, initial } => self.on_add(object, *initial),
+            Event::Updated { old, new } => self.on_update(old, new),
+            Event::Deleted(deleted) => self.on_delete(deleted),
+            Event::Resynced(object) => self.on_resync(object),
+            Event::Synced => self.on_synced(),
+        }
+    }
 }
 
 impl<K, H: EventHandler<K> + ?Sized> EventHandler<K> for Box<H> {
@@ -82,6 +94,9 @@ impl<K, H: EventHandler<K> + ?Sized> EventHandler<K> for Box<H> {
     fn on_synced(&mut self) {
         (**self).on_synced();
     }
+    fn on_event(&mut self, event: &Event<K>) {
+        (**self).on_event(event);
+    }
 }
 
 /// A handler as the core knows it: events go in by value, so that typing them is a move.
@@ -94,13 +109,7 @@ pub(super) struct Typed<K, H>(pub(super) H, pub(super) PhantomData<fn() -> K>);
 
 impl<K, H: EventHandler<K>> ErasedHandler for Typed<K, H> {
     fn handle(&mut self, event: Event) {
-        match event.cast::<K>() {
-            Event::Added { object, initial } => self.0.on_add(&object, initial),
-            Event::Updated { old, new } => self.0.on_update(&old, &new),
-            Event::Deleted(deleted) => self.0.on_delete(&deleted),
-            Event::Resynced(object) => self.0.on_resync(&object),
-            Event::Synced => self.0.on_synced(),
-        }
+        self.0.on_event(&event.cast());
     }
 }
 

@@ -317,7 +317,7 @@ proptest! {
                     Applied::Updated { old, new } => Event::Updated { old, new },
                     Applied::Deleted(deleted) => Event::Deleted(deleted),
                     Applied::List(listed, objects) => {
-                        let events = objects.iter().map(|object| event_of(listed, object.clone()));
+                        let events = objects.iter().map(|object| listed.event(object.clone()));
                         expected.extend(events.map(|event| text(&event)));
                         continue;
                     }
