@@ -2,6 +2,7 @@
 
 mod by_key;
 mod in_order;
+mod run;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -56,6 +57,11 @@ impl DeltaFifo {
 
     /// All changes of one key together, keys in order of their first change (client-go's
     /// `DeltaFIFO`).
+    ///
+    /// Deletes are found when a list is queued, by comparing it with `known` and with the queue: what
+    /// was popped has to be in `known` before more is queued. Pop in the task that runs the reflector,
+    /// as [`process_until`](crate::Reflector::process_until) does. Bookmarks and the versions of lists
+    /// are not queued.
     pub fn by_key(known: Lister) -> Self {
         Self::new(known, Queue::ByKey(ByKey::default()))
     }

@@ -112,6 +112,10 @@ impl<S: ReflectorStore> Reflector<S> {
         self
     }
 
+    pub(crate) fn store(&self) -> &S {
+        &self.store
+    }
+
     /// Runs until `stop` is ready, then returns the store.
     pub async fn run_until(mut self, stop: impl Future + Send) -> S {
         let driver = run::Driver::new(&*self.list_watch, &mut self.store, &self.options);

@@ -5,6 +5,7 @@ mod document;
 mod errors;
 mod factory;
 mod informer;
+mod parts;
 mod queue;
 mod reflector;
 mod scene;

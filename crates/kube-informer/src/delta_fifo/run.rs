@@ -1,0 +1,62 @@
+//! The loop of a program that is made of the parts.
+
+use std::future::{Future, pending};
+use std::pin::pin;
+
+use tokio::task::coop::consume_budget;
+
+use crate::{DeltaFifo, Deltas, Reflector};
+
+impl Reflector<DeltaFifo> {
+    /// Fills the queue, and calls `process` with everything that is popped from it, until `stop` is
+    /// ready: the low-level controller of client-go, `cache.New(config).Run(stop)`.
+    ///
+    /// [`Indexer::process`](crate::Indexer::process) is what `process` usually calls. In order, changes
+    /// come in batches, as from [`pop_batch`](DeltaFifo::pop_batch).
+    ///
+    /// Once `stop` is ready, `process` is not called again: changes that are still queued are dropped
+    /// with the queue, which is closed. Closing the queue ends this too, once it is empty. Both ends of the
+    /// queue are in the calling task, so that nothing is queued while `process` runs, and a panic in it
+    /// reaches the caller.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_informer::{DeltaFifo, Event, Indexer, KubeListWatch, Reflector};
+    /// # use tokio_util::sync::CancellationToken;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// # let client = embedded_apiserver::ApiServer::start().client();
+    /// # let stop = CancellationToken::new();
+    ///
+    /// let mut pods = Indexer::<Pod>::new();
+    /// let queue = DeltaFifo::in_order(pods.lister().cast());
+    /// Reflector::new(KubeListWatch::of::<Pod>(client), queue)
+    ///     .on_error(|report| eprintln!("{report}"))
+    ///     .process_until(stop.cancelled(), |deltas| {
+    ///         for event in pods.process(deltas) {
+    ///             println!("{event:?}");
+    /// #           assert!(matches!(event, Event::Synced));
+    /// #           stop.cancel();
+    ///         }
+    ///     })
+    ///     .await;
+    /// # }
+    /// ```
+    pub async fn process_until(self, stop: impl Future, mut process: impl FnMut(Deltas)) {
+        let queue = self.store().clone();
+        let mut stop = pin!(stop);
+        let mut reflecting = pin!(self.run_until(pending::<()>()));
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut stop => break,
+                _ = &mut reflecting => break,
+                deltas = queue.pop_batch() => match deltas {
+                    Some(deltas) => process(deltas),
+                    None => break,
+                },
+            }
+            consume_budget().await;
+        }
+        queue.close();
+    }
+}
