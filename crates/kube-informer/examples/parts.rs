@@ -1,4 +1,5 @@
-//! The parts alone: a source of one's own, a reflector, a queue, a store. And what tests need.
+//! The parts alone: a source of one's own, a reflector, a queue, a store. A controller that is made of them,
+//! and what tests need.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]
@@ -9,7 +10,7 @@ use futures::{FutureExt, StreamExt, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube_informer::list_watch::{ListItem, ListOptions, ListStream, WatchOptions, WatchStream};
 use kube_informer::{
-    Deleted, Delta, DeltaFifo, EventHandler, FinalState, Indexer, KubeListWatch, ListWatch, Object,
+    Deleted, DeltaFifo, Event, EventHandler, FinalState, Indexer, KubeListWatch, ListWatch, Object,
     Reflector, Result, SharedInformer, Storage,
 };
 use serde_json::json;
@@ -87,26 +88,56 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
         store.resource_version()
     );
 
-    // A reflector on a kube Api into a queue.
+    by_hand(&cluster).await?;
+    controller(&cluster).await;
+    Ok(())
+}
+
+/// Source, queue, store and handler, put together by hand.
+async fn by_hand(cluster: &cluster::Cluster) -> anyhow::Result<()> {
     cluster.given([json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"namespace": "default", "name": "settings"},
     })])?;
     let api: kube::Api<ConfigMap> = kube::Api::default_namespaced(cluster.client());
-    let known = Indexer::<ConfigMap>::new();
-    let queue = DeltaFifo::in_order(known.lister().cast());
+    let mut store = Indexer::<ConfigMap>::new();
+    let queue = DeltaFifo::in_order(store.lister().cast());
     let reflecting = Reflector::new(KubeListWatch::from(api), queue.clone());
-    let first = async { queue.pop().await.unwrap_or_default() };
-    tokio::select! {
-        _ = reflecting.run_until(std::future::pending::<()>()) => {}
-        deltas = first => {
-            for delta in deltas {
-                if let Delta::ReplacedAll { objects, .. } = delta {
-                    let keys: Vec<_> = objects.iter().map(Object::key).collect();
-                    println!("a list: {keys:?}");
+    let processing = async {
+        while let Some(deltas) = queue.pop().await {
+            for event in store.process(deltas) {
+                match event {
+                    Event::Added { object, initial } => {
+                        println!("{} is there, initial: {initial}", object.key());
+                    }
+                    // What has been seen is enough.
+                    Event::Synced => queue.close(),
+                    _ => {}
                 }
             }
         }
+    };
+    tokio::select! {
+        biased;
+        _ = reflecting.run_until(std::future::pending::<()>()) => {}
+        () = processing => {}
     }
     Ok(())
+}
+
+/// The low-level program of the articles: client-go's `cache.New(&cache.Config{…}).Run(stop)`.
+async fn controller(cluster: &cluster::Cluster) {
+    let mut store = Indexer::<Pod>::new();
+    let queue = DeltaFifo::by_key(store.lister().cast());
+    let pods = KubeListWatch::of::<Pod>(cluster.client()).namespace("default");
+    let mut handler = Count::default();
+    Reflector::new(pods, queue)
+        .on_error(|report| eprintln!("{report}"))
+        .process_until(cluster.play(), |deltas| {
+            for event in store.process(deltas) {
+                handler.on_event(&event);
+            }
+        })
+        .await;
+    println!("{} pods are left", handler.pods);
 }

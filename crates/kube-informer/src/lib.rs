@@ -115,6 +115,8 @@
 //! Each can be used alone: [`ListWatch`] is where lists and watches come from ([`list_watch::KubeListWatch`] for
 //! API servers, your own for anything else), [`Reflector`] mirrors one into a [`reflector::ReflectorStore`],
 //! [`DeltaFifo`] is a queue of changes, [`Indexer`] a store with indexes that a [`Lister`] reads.
+//! [`Reflector::process_until`] and [`Indexer::process`] put them together, as client-go's low-level
+//! `cache.Controller` does.
 
 mod error;
 mod json;

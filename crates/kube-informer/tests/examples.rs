@@ -126,7 +126,9 @@ fn parts_work_alone() {
             "default/web-0 went while nobody looked",
             "default/web-0 is pod number 1",
             "1 of 1 run nginx, at 1",
-            "a list: [default/settings]",
+            "default/settings is there, initial: true",
+            "default/nginx is pod number 1",
+            "0 pods are left",
         ]
     );
 }

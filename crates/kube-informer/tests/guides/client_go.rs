@@ -9,8 +9,8 @@ use embedded_apiserver::ApiServer;
 use k8s_openapi::api::core::v1::{Node, Pod, Secret};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube_informer::{
-    Deleted, EventHandler, FinalState, InformerBuilder, Next, Object, Selector,
-    SharedInformer, SharedInformerFactory, Storage, Transform,
+    Deleted, DeltaFifo, EventHandler, FinalState, Indexer, InformerBuilder, KubeListWatch, Next, Object,
+    Reflector, Selector, SharedInformer, SharedInformerFactory, Storage, Transform,
 };
 
 use super::{pod, server};
@@ -313,6 +313,33 @@ async fn running() -> Outcome {
     let shutdown_signal = wait_until(|| nodes.has_synced());
     factory.run(shutdown_signal).await;
     assert!(nodes.is_stopped());
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_parts() -> Outcome {
+    let server = server();
+    let client = server.client();
+    let seen = Mutex::new(Vec::new());
+    let enqueue = |key: &kube_informer::ObjectKey| seen.lock().unwrap().push(key.to_string());
+    let stop = wait_until(|| seen.lock().unwrap().len() == 3);
+    let mut store = Indexer::<Pod>::new();
+    let by_node = store.index_by_field("spec.nodeName")?;
+    let queue = DeltaFifo::in_order(
+        store.lister().cast());
+    let source = KubeListWatch::of::<Pod>(client);
+
+    Reflector::new(source, queue)
+        .on_error(|report| eprintln!("{report}"))
+        .process_until(stop, |deltas| {
+            for event in store.process(deltas) {
+                if let Some(key) = event.key() {
+                    enqueue(key);
+                }
+            }
+        })
+        .await;
+    assert_eq!((by_node.get("b").len(), store.lister().len()), (2, 3));
     Ok(())
 }
 
