@@ -14,9 +14,9 @@ impl Reflector<DeltaFifo> {
     /// [`Indexer::process`](crate::Indexer::process) is what `process` usually calls. In order, changes
     /// come in batches, as from [`pop_batch`](DeltaFifo::pop_batch).
     ///
-    /// Once `stop` is ready, `process` is not called again: changes that are still queued are dropped
-    /// with the queue, which is closed. Closing the queue ends this too, once it is empty. Both ends of the
-    /// queue are in the calling task, so that nothing is queued while `process` runs, and a panic in it
+    /// Once `stop` is ready, `process` is not called again: the queue is closed, and changes that are
+    /// still queued are dropped with it. Closing the queue ends this too, once it is empty. The calling
+    /// task does everything: the reflector queues nothing while `process` runs, and a panic in `process`
     /// reaches the caller.
     ///
     /// ```

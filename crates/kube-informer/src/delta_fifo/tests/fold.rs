@@ -173,7 +173,9 @@ proptest! {
     ) {
         for queue in [DeltaFifo::in_order, DeltaFifo::by_key] {
             let mut world = World::new(queue);
-            steps.iter().for_each(|step| world.step(step));
+            for step in &steps {
+                world.step(step);
+            }
             world.list();
             world.drain();
             let listed: Vec<_> = world.server.objects.values().collect();
