@@ -315,16 +315,21 @@ impl Machine {
 
     /// How long a watch may be silent.
     pub(crate) fn silence_max(&self) -> Duration {
-        let Learned { bookmarks, watches, silent_watches, .. } = self.learned;
-        // Without bookmarks a quiet watch is not a dead one, unless lists show otherwise.
-        let may_be_quiet =
-            !bookmarks && watches != Watches::Swallowed && silent_watches >= SILENT_WATCHES_MAX;
-        if may_be_quiet && !self.doubted {
+        if self.may_be_quiet() {
             // The server ends it before that.
             self.settings.watch_timeout * 2 + SILENCE_MAX
         } else {
             SILENCE_MAX
         }
+    }
+
+    /// Without bookmarks a quiet watch is not a dead one, unless lists show otherwise.
+    fn may_be_quiet(&self) -> bool {
+        let Learned { bookmarks, watches, silent_watches, .. } = self.learned;
+        !bookmarks
+            && watches != Watches::Swallowed
+            && silent_watches >= SILENT_WATCHES_MAX
+            && !self.doubted
     }
 
     /// Something went wrong. Returns what is done about it, and the number of consecutive failures.

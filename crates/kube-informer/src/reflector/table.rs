@@ -30,8 +30,8 @@ pub(crate) enum Fault {
     Broken,
     /// Nothing came for too long.
     Silence,
-    /// The same on a watch that should have brought something: bookmarks have come before, the watch
-    /// before it failed as well, or no watch has ever brought anything.
+    /// The same on a watch that should have brought something, or ended: bookmarks have come before and the
+    /// watch before it failed as well, no watch has ever brought anything, or it outlived its timeout.
     SilenceAgain,
     /// Not what was asked for: garbage, another kind, too large.
     Protocol,

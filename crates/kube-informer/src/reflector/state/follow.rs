@@ -77,7 +77,9 @@ impl Machine {
     /// Tells silence on a watch that should have brought something from that of a quiet one.
     pub(super) fn expected_more(&self, now: Duration, fault: Fault, during: During) -> Fault {
         let learned = &self.learned;
+        // Where it may be quiet, it was waited for until the server should have ended it.
         let expected = self.doubted
+            || self.may_be_quiet()
             || learned.bookmarks && self.watches.failures(now) > 0
             || learned.watches != Watches::Work && learned.silent_watches + 1 >= SILENT_WATCHES_MAX;
         match (fault, during) {

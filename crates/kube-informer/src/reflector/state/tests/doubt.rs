@@ -126,6 +126,20 @@ fn a_server_without_bookmarks_is_not_taken_for_dead_for_ever() {
     assert_eq!(silence(&machine, secs(460)).0, secs(75));
 }
 
+/// A proxy that begins to swallow what comes on watches that have worked: the cache would freeze.
+#[test]
+fn l1_a_watch_that_outlives_its_timeout_is_dead_and_listed_also_without_bookmarks() {
+    let mut machine = without_bookmarks();
+    let (patience, error) = silence(&machine, ZERO);
+    assert!(matches!(machine.failed(patience, &error).0, Next::Relist { .. }));
+    let now = patience + wait(&mut machine, patience);
+    assert_eq!(list(&mut machine).resource_version, Some(version("7")));
+    machine.item(&version("8"));
+    machine.page(&version("9"), None);
+    machine.opened(now);
+    assert_eq!(silence(&machine, now).0, secs(75), "watches are known to bring nothing");
+}
+
 /// A server that has just started refuses what it allows, until it has read its roles.
 #[test]
 fn l3_forbidden_is_asked_for_again_soon_and_then_ever_more_slowly() {
