@@ -12,6 +12,7 @@ use super::handlers::{Entry, Handler};
 use super::history::Told;
 use super::indexes::check_namespaces;
 use super::informers::Informer;
+use super::relabel::{check_labels, labels_of_body};
 use super::run::Run;
 
 /// How long it may take until everything is right again (L1). The longest way there: a watch is dead,
@@ -45,6 +46,7 @@ impl Run {
         }
         self.fold();
         self.lossy |= self.informers.iter().any(Informer::has_nameless_failures);
+        self.lossy |= self.mirror.has_nameless_failures();
         if self.lossy {
             return;
         }
@@ -52,6 +54,9 @@ impl Run {
             if let Err(why) = informer.check_honesty(&self.history) {
                 panic!("{}: {why}", informer.handle.name());
             }
+        }
+        if let Err(why) = self.mirror.check_honesty(&self.history) {
+            panic!("the mirror: {why}");
         }
     }
 
@@ -112,7 +117,9 @@ impl Run {
         for index in &self.indexes {
             index.check(&self.informers);
         }
+        self.check_names();
         self.informers.iter().for_each(check_namespaces);
+        self.informers.iter().for_each(check_labels);
     }
 
     /// Nothing goes wrong any more: in bounded time, everything is right.
@@ -121,6 +128,7 @@ impl Run {
         self.server.faults().clear();
         self.server.accept_connections();
         self.server.access().allow_everything();
+        self.mirror.refuse(0, 0);
         let began = Instant::now();
         self.let_restores_be_noticed(began).await;
         self.settle().await;
@@ -153,9 +161,9 @@ impl Run {
         self.check_at_rest().await;
     }
 
-    fn converge_max(&self) -> Duration {
-        let silent = if self.silences < 2 { Duration::ZERO } else { WITHOUT_BOOKMARKS };
-        CONVERGE_MAX + silent
+    pub(crate) fn converge_max(&self) -> Duration {
+        let patient = self.silences >= 2 && !self.bookmarks;
+        CONVERGE_MAX + if patient { WITHOUT_BOOKMARKS } else { Duration::ZERO }
     }
 
     async fn check_at_rest(&mut self) {
@@ -163,7 +171,23 @@ impl Run {
         for informer in &mut self.informers {
             informer.check_bodies(&self.history, self.damaged);
         }
-        // I7: what was written can be waited for.
+        self.let_versions_come().await;
+        self.check_watches().await;
+        self.settle().await;
+        self.poll_streams(true).await;
+        self.check();
+        self.base = self.history.current();
+        let base = self.base;
+        self.informers.iter_mut().for_each(|informer| informer.forget_before(base));
+        self.mirror.forget_before(base);
+        self.troubled = false;
+        for informer in &self.informers {
+            informer.relisted.store(false, SeqCst);
+        }
+    }
+
+    /// I7: what was written can be waited for.
+    pub(crate) async fn let_versions_come(&mut self) {
         let top = self.history.top();
         for informer in &self.informers {
             let limit = self.converge_max() + BOOKMARK_MAX;
@@ -171,16 +195,25 @@ impl Run {
             let name = informer.handle.name();
             assert!(matches!(waited, Ok(Ok(()))), "L1: {name} does not come to {top}: {waited:?}");
         }
-        self.settle().await;
-        self.poll_streams(true).await;
-        self.check();
-        self.base = self.history.current();
-        let base = self.base;
-        self.informers.iter_mut().for_each(|informer| informer.forget_before(base));
-        self.troubled = false;
-        for informer in &self.informers {
-            informer.relisted.store(false, SeqCst);
+        let began = Instant::now();
+        while self.mirror.version() != Some(top) {
+            let limit = self.converge_max() + BOOKMARK_MAX;
+            assert!(began.elapsed() < limit, "L1: the mirror does not come to {top}");
+            sleep(Duration::from_secs(1)).await;
         }
+    }
+
+    /// One watch for each informer and distinct namespace, and for the mirror.
+    async fn check_watches(&mut self) {
+        let parts = self.informers.iter().map(|informer| informer.scope.namespaces.len().max(1));
+        let expected = parts.sum::<usize>() + 1;
+        // One that has ended is opened again within a second.
+        for _ in 0..3 {
+            if self.server.watches() != expected {
+                sleep(Duration::from_secs(1)).await;
+            }
+        }
+        assert_eq!(self.server.watches(), expected, "watches are open");
     }
 
     /// A watch from a version that the server has not reached is told nothing wrong. Something has to
@@ -189,8 +222,10 @@ impl Run {
         while self.limit.is_some() {
             let top = self.history.top();
             let is_ahead = |informer: &&Informer| informer.version().is_some_and(|v| v > top);
+            let mirror_is_ahead = self.mirror.version().is_some_and(|v| v > top);
             if self.informers.iter().all(|informer| informer.handle.is_live())
-                && !self.informers.iter().any(|informer| is_ahead(&informer))
+                && self.mirror.is_watching()
+                && self.versions().all(|version| version <= top)
             {
                 self.limit = None;
                 self.note("a restore is noticed");
@@ -198,7 +233,9 @@ impl Run {
             }
             let watches = self.server.watches() as u64;
             let gone = self.server.faults().on(Verb::Watch).after_events(0).times(watches);
-            if watches > 0 && self.informers.iter().filter(is_ahead).any(Informer::is_watching) {
+            let ahead = self.informers.iter().filter(is_ahead).any(Informer::is_watching)
+                || mirror_is_ahead && self.mirror.is_watching();
+            if watches > 0 && ahead {
                 gone.inject(Fault::Gone);
             }
             self.settle().await;
@@ -221,6 +258,10 @@ impl Run {
         for informer in &self.informers {
             informer.check_convergence(&self.history)?;
         }
+        if !self.mirror.is_watching() {
+            return Err("the mirror does not watch".into());
+        }
+        self.mirror.check_content(&self.history)?;
         self.handlers.iter().try_for_each(|handler| self.has_caught_up(handler))
     }
 
@@ -232,8 +273,10 @@ impl Run {
         }
         let list = self.informers[handler.informer].handle.lister().list();
         let passes = |object: &&kube_informer::Object| {
-            let app = object.labels().get("app");
-            handler.filter.is_none_or(|filter| filter.passes(object.name(), app))
+            let Some(filter) = handler.filter else { return true };
+            // The filter was given the labels of the header.
+            let labels = labels_of_body(object);
+            filter.passes(object.name(), labels.get("app").map(String::as_str))
         };
         let cache = list.iter().filter(passes).map(Told::of);
         let cache: BTreeMap<_, _> = cache.map(|told| (told.key.clone(), told)).collect();

@@ -53,6 +53,8 @@ pub(crate) struct Scope {
     pub(crate) apps: Option<&'static [&'static str]>,
     pub(crate) node: Option<&'static str>,
     pub(crate) metadata_only: bool,
+    /// Its informer changes labels of what it keeps.
+    pub(crate) relabelled: bool,
 }
 
 impl Scope {

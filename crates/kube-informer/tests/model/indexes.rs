@@ -7,6 +7,14 @@ use serde_json::Value;
 
 use super::history::State;
 use super::informers::Informer;
+use super::run::Run;
+
+const INDEXES_MAX: usize = 8;
+/// Few, so that one is often taken, or free again.
+const FUNCTIONS: [&str; 2] = ["letters", "more letters"];
+/// The names of all indexes that there may be.
+const NAMES: [&str; 5] =
+    ["label:app", "field:spec.nodeName", "controller", FUNCTIONS[0], FUNCTIONS[1]];
 
 #[derive(Debug, Clone, Copy)]
 enum By {
@@ -34,22 +42,23 @@ fn letters(name: &str, app: Option<&str>) -> Vec<String> {
 }
 
 impl Checked {
-    pub(crate) fn add(rng: &mut fastrand::Rng, informer: usize, of: &Informer) -> Self {
-        let (by, index) = match rng.u8(..4) {
+    /// None if it is by a function under a name that is taken.
+    fn add(rng: &mut fastrand::Rng, informer: usize, of: &Informer) -> Option<Self> {
+        let (by, index) = match rng.u8(..5) {
             0 => (By::Label, of.handle.index_by_label("app")),
             1 => (By::Field, of.handle.index_by_field("spec.nodeName").unwrap()),
             2 => (By::Controller, of.handle.index_by_controller()),
             _ => {
                 let values = |object: &Object| letters(object.name(), object.labels().get("app"));
-                let name = format!("letters {}", rng.u64(..));
-                (By::Function, of.handle.index_by(&name, values).unwrap())
+                let name = FUNCTIONS[rng.usize(..FUNCTIONS.len())];
+                (By::Function, of.handle.index_by(name, values).ok()?)
             }
         };
-        Self { informer, by, index }
+        Some(Self { informer, by, index })
     }
 
     pub(crate) fn describe(&self) -> String {
-        format!("index of informer {} by {:?}", self.informer, self.by)
+        format!("index of informer {} by {:?}, {}", self.informer, self.by, self.index.name())
     }
 
     fn values(&self, key: &str, state: &State) -> BTreeSet<String> {
@@ -85,11 +94,61 @@ impl Checked {
         });
         let found: BTreeMap<String, Vec<String>> = found.collect();
         assert_eq!(found, expected, "I15: {}", self.describe());
-        for value in expected.keys() {
+        for (value, keys) in &expected {
+            let by_name = informer.handle.lister().by_index(self.index.name(), value);
+            let by_name = by_name.expect("it has a handle");
+            assert_eq!(by_name.len(), keys.len(), "I15: {} by name", self.describe());
             for object in &self.index.get(value) {
                 let cached =
                     informer.handle.lister().get(object.key()).expect("indexed, so cached");
                 assert!(object.is_same_instance(&cached), "I15: {} has another", self.describe());
+            }
+        }
+    }
+}
+
+impl Run {
+    pub(crate) fn add_index(&mut self) {
+        if self.indexes.len() >= INDEXES_MAX {
+            return;
+        }
+        let clones = !self.indexes.is_empty() && self.rng.u8(..5) == 0;
+        let index = if clones {
+            let Checked { informer, by, index } =
+                &self.indexes[self.rng.usize(..self.indexes.len())];
+            Some(Checked { informer: *informer, by: *by, index: index.clone() })
+        } else {
+            let at = self.rng.usize(..self.informers.len());
+            Checked::add(&mut self.rng, at, &self.informers[at])
+        };
+        let Some(index) = index else { return self.note("the name of an index is taken") };
+        self.note(index.describe());
+        self.indexes.push(index);
+        self.check_names();
+    }
+
+    pub(crate) fn drop_index(&mut self) {
+        if self.indexes.is_empty() {
+            return;
+        }
+        let dropped = self.indexes.swap_remove(self.rng.usize(..self.indexes.len()));
+        let is_last = !self.has_index(dropped.informer, dropped.index.name());
+        self.note(format!("drop {}, the last={is_last}", dropped.describe()));
+        drop(dropped);
+        self.check_names();
+    }
+
+    fn has_index(&self, informer: usize, name: &str) -> bool {
+        self.indexes.iter().any(|index| index.informer == informer && index.index.name() == name)
+    }
+
+    /// An index is there as long as a handle of it, and no longer.
+    pub(crate) fn check_names(&self) {
+        for (at, informer) in self.informers.iter().enumerate() {
+            let lister = informer.handle.lister();
+            for name in NAMES {
+                let found = lister.by_index(name, "web").is_ok();
+                assert_eq!(found, self.has_index(at, name), "I15: index {name} of informer {at}");
             }
         }
     }

@@ -12,14 +12,15 @@ use kube_informer::list_watch::{
 };
 use kube_informer::{
     ErrorReport, InformerBuilder, ListWatch, Lister, Next, Result, SharedInformer,
-    SharedInformerFactory,
+    SharedInformerFactory, Transform,
 };
 use serde_json::Value;
 
 use super::history::{History, Place, Scope, State, Told};
+use super::relabel::relabel;
 
 /// A server that cannot stream lists.
-struct ListsOnly(KubeListWatch);
+pub(crate) struct ListsOnly(pub(crate) KubeListWatch);
 
 impl ListWatch for ListsOnly {
     fn name(&self) -> &str {
@@ -60,19 +61,35 @@ pub(crate) struct Setup<'a> {
     pub(crate) errors: Errors,
 }
 
+/// What the informer of several namespaces may be asked for, and of which it then is: names that repeat
+/// count once, and an empty one among others is all of them.
+const NAMESPACES: [(&[&str], &[&str]); 6] = [
+    (TWO_NAMESPACES, TWO_NAMESPACES),
+    (&["default", "kube-public", "default"], TWO_NAMESPACES),
+    (&["kube-public", "kube-public", "default", "default"], TWO_NAMESPACES),
+    (&["kube-public", "kube-public"], &["kube-public"]),
+    (&["default", ""], &[]),
+    (&["", "kube-public", "", "default", "default"], &[]),
+];
 const TWO_NAMESPACES: &[&str] = &["default", "kube-public"];
 
 type Built = (SharedInformer, Arc<AtomicBool>);
 
-const PODS: Scope =
-    Scope { resource: "pods", namespaces: &[], apps: None, node: None, metadata_only: false };
+pub(crate) const PODS: Scope = Scope {
+    resource: "pods",
+    namespaces: &[],
+    apps: None,
+    node: None,
+    metadata_only: false,
+    relabelled: false,
+};
 
 impl Setup<'_> {
     /// One of each; the one of several namespaces only if asked for.
     pub(crate) fn informers(&mut self, several: bool) -> Vec<Informer> {
         let mut informers = vec![self.pods(), self.web_pods(), self.metadata(), self.maps()];
         if several {
-            informers.push(self.two_namespaces());
+            informers.push(self.several_namespaces());
         }
         informers
     }
@@ -80,7 +97,8 @@ impl Setup<'_> {
     /// All pods, in a streaming list.
     fn pods(&mut self) -> Informer {
         let builder = self.factory.builder_for::<Pod>();
-        Informer::new(self.build(builder), PODS)
+        let (builder, scope) = self.may_relabel(builder, PODS);
+        Informer::new(self.build(builder), scope)
     }
 
     /// Some pods of a namespace, in a list of pages.
@@ -90,6 +108,7 @@ impl Setup<'_> {
             .labels("app in (web,db)");
         let builder = SharedInformer::<Pod>::from_source(ListsOnly(source)).seed(self.rng.u64(..));
         let scope = Scope { namespaces: &["default"], apps: Some(&["web", "db"]), ..PODS };
+        let (builder, scope) = self.may_relabel(builder, scope);
         Informer::new(self.build(builder), scope)
     }
 
@@ -118,11 +137,25 @@ impl Setup<'_> {
         Informer::new(built, Scope { resource: "configmaps", ..PODS })
     }
 
-    /// The pods of two namespaces, with a list and a watch each.
-    fn two_namespaces(&mut self) -> Informer {
-        let builder = self.factory.builder_for::<Pod>().namespaces(TWO_NAMESPACES.iter().copied());
-        let scope = Scope { namespaces: TWO_NAMESPACES, ..PODS };
-        Informer::new(self.build(builder), scope)
+    /// The pods of several namespaces, with a list and a watch each.
+    fn several_namespaces(&mut self) -> Informer {
+        let (asked, namespaces) = NAMESPACES[self.rng.usize(..NAMESPACES.len())];
+        // So that it is not the same informer as that of all pods.
+        let builder = self.factory.builder_for::<Pod>().drop_fields(["spec.none"]);
+        let builder = builder.namespaces(asked.iter().copied());
+        Informer::new(self.build(builder), Scope { namespaces, ..PODS })
+    }
+
+    /// Changes labels of what it keeps, or not.
+    fn may_relabel<O>(
+        &mut self,
+        builder: InformerBuilder<Pod, O>,
+        scope: Scope,
+    ) -> (InformerBuilder<Pod, O>, Scope) {
+        match self.rng.u8(..3) {
+            0 => (builder.transform(Transform::json(relabel)), Scope { relabelled: true, ..scope }),
+            _ => (builder, scope),
+        }
     }
 
     /// Gives it all that informers have, and whether it had to list again.
@@ -231,8 +264,17 @@ impl Informer {
     /// L1: the cache is the server, and a watch keeps it so.
     pub(crate) fn check_convergence(&self, history: &History) -> std::result::Result<(), String> {
         let name = self.handle.name();
-        if !self.handle.has_synced() || !self.handle.is_live() || !self.is_watching() {
+        if !self.handle.is_live() || !self.is_watching() {
             return Err(format!("{name} is {} and not live", self.handle.state()));
+        }
+        self.check_content(history)
+    }
+
+    /// The cache is what the server has now.
+    pub(crate) fn check_content(&self, history: &History) -> std::result::Result<(), String> {
+        let name = self.handle.name();
+        if !self.handle.has_synced() {
+            return Err(format!("{name} is not synced"));
         }
         let failed = self.failed().ok_or("an object without a name failed")?;
         let state = history.at((history.current(), history.top()), &self.scope);
@@ -258,6 +300,9 @@ impl Informer {
             if self.scope.metadata_only {
                 theirs = serde_json::json!({"metadata": theirs["metadata"]});
             }
+            if self.scope.relabelled {
+                relabel(&mut theirs);
+            }
             for side in [&mut ours, &mut theirs] {
                 let side = side.as_object_mut().expect("an object");
                 // Lists of the server name the kind once, for all items.
@@ -272,7 +317,7 @@ impl Informer {
     }
 }
 
-fn differ(
+pub(crate) fn differ(
     content: &BTreeMap<String, Told>,
     state: &BTreeMap<&str, &Arc<State>>,
     failed: &BTreeSet<String>,

@@ -12,11 +12,12 @@ use super::handlers::{Handler, Log, Recorder};
 use super::history::History;
 use super::indexes::Checked;
 use super::informers::{Errors, Informer, Setup};
+use super::mirror::Mirror;
+use super::network::Network;
 use super::trouble::{self, Mood};
 use super::writes::Writers;
 
 const HANDLERS_MAX: usize = 14;
-const INDEXES_MAX: usize = 8;
 /// More than what waits for a stream one by one.
 const BURST: std::ops::Range<u32> = 1_100..1_300;
 
@@ -27,15 +28,17 @@ pub(crate) struct Run {
     pub(crate) history: History,
     pub(crate) writers: Writers,
     pub(crate) mood: Mood,
+    pub(crate) network: Network,
     client: Option<kube::Client>,
     factory: Option<SharedInformerFactory>,
     pub(crate) informers: Vec<Informer>,
+    pub(crate) mirror: Mirror,
     pub(crate) handlers: Vec<Handler>,
     pub(crate) indexes: Vec<Checked>,
     pub(crate) log: Log,
     pub(crate) errors: Errors,
     handlers_made: usize,
-    snapshots: Vec<Snapshot>,
+    pub(crate) snapshots: Vec<Snapshot>,
     /// A version that the server must not reach before every informer has seen that it went back:
     /// who then went on from there could not know that what was before is another history.
     pub(crate) limit: Option<u64>,
@@ -50,6 +53,10 @@ pub(crate) struct Run {
     pub(crate) faults_seen: usize,
     /// How many watches fell silent.
     pub(crate) silences: usize,
+    /// A bookmark has come on a watch of each informer.
+    pub(crate) bookmarks: bool,
+    /// The server forgets its history soon.
+    pub(crate) forgets: bool,
     /// Tasks before the informers were started.
     tasks: usize,
     pub(crate) trace: Vec<String>,
@@ -58,7 +65,7 @@ pub(crate) struct Run {
 impl Drop for Run {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let tail = if super::setting("INFORMER_MODEL_SEED").is_some() { 400 } else { 12 };
+            let tail = if super::setting("INFORMER_MODEL_SEED").is_some() { 800 } else { 12 };
             for line in &self.trace[self.trace.len().saturating_sub(tail)..] {
                 eprintln!("{line}");
             }
@@ -78,7 +85,8 @@ impl Run {
             .seed(rng.u64(..))
             .starting_at("2025-01-01T00:00:00Z".parse().expect("it is a time"))
             .token("t");
-        if rng.u8(..3) == 0 {
+        let forgets = rng.u8(..3) == 0;
+        if forgets {
             server = server.history_window(second * rng.u32(20..200));
         }
         if rng.u8(..4) == 0 {
@@ -94,7 +102,8 @@ impl Run {
             damaged: seed % 5 == 2,
         };
         let errors = Errors::default();
-        let client = server.client();
+        let network = Network::to(&server);
+        let client = network.client();
         let factory = SharedInformerFactory::builder(client.clone()).seed(seed).build();
         let setup = Setup {
             rng: &mut rng,
@@ -103,6 +112,7 @@ impl Run {
             errors: errors.clone(),
         };
         let informers = { setup }.informers(is_of_several(seed));
+        let mirror = Mirror::new(&mut rng, client.clone(), errors.clone());
         let history = History::new(server.store().revision());
         Self {
             seed,
@@ -111,9 +121,11 @@ impl Run {
             history,
             writers: Writers::new(),
             mood,
+            network,
             client: Some(client),
             factory: Some(factory),
             informers,
+            mirror,
             handlers: Vec::new(),
             indexes: Vec::new(),
             log: Arc::new(Mutex::new(Vec::new())),
@@ -127,6 +139,8 @@ impl Run {
             damaged: false,
             faults_seen: 0,
             silences: 0,
+            bookmarks: false,
+            forgets,
             tasks: Handle::current().metrics().num_alive_tasks(),
             trace: Vec::new(),
         }
@@ -140,6 +154,9 @@ impl Run {
         }
         if is_burst(self.seed) {
             self.burst().await;
+        }
+        if self.rng.u8(..3) == 0 {
+            self.episode().await;
         }
         for _ in 0..second {
             self.step().await;
@@ -168,14 +185,16 @@ impl Run {
         self.note("start");
         self.factory.as_ref().expect("it runs").start();
         self.informers.iter().for_each(|informer| informer.handle.start());
+        self.mirror.start();
     }
 
     async fn step(&mut self) {
         match self.rng.u32(..100) {
-            0..40 => {
+            0..38 => {
                 let count = self.rng.u32(1..7);
                 self.write(count).await;
             }
+            38..40 => self.drop_index(),
             40..52 => self.let_time_pass().await,
             52..60 => self.join(None),
             60..66 => self.leave().await,
@@ -185,7 +204,8 @@ impl Run {
             }
             70..74 => self.add_index(),
             74..87 => self.inject(),
-            87..90 => self.disturb(),
+            87..89 => self.disturb(),
+            89..90 => self.let_the_store_refuse(),
             90..93 => self.snapshots.push(self.server.store().snapshot()),
             93..96 => self.restore().await,
             96..98 => self.quiet().await,
@@ -214,7 +234,7 @@ impl Run {
         }
     }
 
-    async fn write(&mut self, count: u32) {
+    pub(crate) async fn write(&mut self, count: u32) {
         for _ in 0..count {
             // One of these can take three versions.
             if self.limit.is_some_and(|limit| self.history.top() + 3 >= limit) {
@@ -275,94 +295,17 @@ impl Run {
         handler.leave().await;
     }
 
-    fn add_index(&mut self) {
-        if self.indexes.len() < INDEXES_MAX {
-            let at = self.rng.usize(..self.informers.len());
-            let index = Checked::add(&mut self.rng, at, &self.informers[at]);
-            self.note(index.describe());
-            self.indexes.push(index);
-        }
-    }
-
-    fn inject(&mut self) {
-        self.troubled = true;
-        let text = match self.rng.u8(..8) {
-            0 => trouble::scenario(&mut self.rng, &self.server),
-            _ => trouble::inject(&mut self.rng, &self.server, self.mood),
-        };
-        self.note(text);
-    }
-
-    fn disturb(&mut self) {
-        let text = match self.rng.u8(..6) {
-            0 | 1 => {
-                self.server.drop_watches();
-                "drop watches"
-            }
-            2 | 3 => {
-                self.server.restart();
-                "restart"
-            }
-            _ => {
-                self.server.store().compact(self.history.top() - self.rng.u64(..3));
-                "compact"
-            }
-        };
-        self.note(text);
-    }
-
-    fn forbid_or_allow(&mut self) {
-        let text = match self.rng.u8(..4) {
-            0 => {
-                self.server.refuse_connections();
-                "refuse".to_owned()
-            }
-            1 => trouble::deny(&mut self.rng, &self.server),
-            _ => {
-                self.server.accept_connections();
-                self.server.access().allow_everything();
-                "accept and allow".to_owned()
-            }
-        };
-        self.troubled = true;
-        self.note(text);
-    }
-
-    /// The server goes back to a snapshot. Informers cannot but believe what they see, and are
-    /// not given a chance to mistake one history for another.
-    async fn restore(&mut self) {
-        self.settle().await;
-        self.check();
-        // Where there are several versions, but one is said, nobody knows whether all of them have
-        // seen that the server went back.
-        if self.snapshots.is_empty() || is_of_several(self.seed) {
-            return;
-        }
-        let snapshot = self.snapshots.swap_remove(self.rng.usize(..self.snapshots.len()));
-        let revision = snapshot.revision();
-        // What was after it has never been.
-        self.snapshots.retain(|other| other.revision() <= revision);
-        let watching = self.informers.iter().all(Informer::is_watching);
-        let silent = self.rng.bool() && !self.troubled && watching;
-        let ahead = self.informers.iter().filter_map(Informer::version).filter(|v| *v > revision);
-        // Bits of the other history may still be on their way.
-        let underway = (self.troubled && self.mood.slow).then_some(revision + 1);
-        self.limit = ahead.chain(underway).chain(self.limit).min();
-        self.note(format!("restore {revision}, silent={silent}, limit={:?}", self.limit));
-        if silent {
-            self.server.restore_silently(&snapshot);
-        } else {
-            self.server.restore(&snapshot);
-        }
-        self.history.branch(revision);
-    }
-
     /// The end: everything in order, and nothing left running.
     pub(crate) async fn finish(mut self) -> Vec<String> {
+        if self.mirror.has_missed_something() {
+            // Nothing but a list shows what its store refused.
+            self.lossy = true;
+        }
         self.quiet().await;
         self.check_resyncs().await;
         // The server has a task of its own while it is down.
         sleep(trouble::DOWN_MAX).await;
+        self.mirror.stop();
         if self.rng.u8(..3) > 0 {
             self.factory.as_ref().expect("it runs").shutdown().await;
             for informer in &self.informers {

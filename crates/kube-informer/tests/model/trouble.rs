@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use embedded_apiserver::{ApiServer, Denial, Fault, FaultRule, Verb};
 
+use super::informers::Informer;
+use super::run::Run;
+
 /// How long the server is down at most.
 pub(crate) const DOWN_MAX: Duration = Duration::from_secs(100);
 
@@ -64,7 +67,7 @@ fn point<'a>(
 }
 
 fn any(rng: &mut fastrand::Rng, mood: Mood) -> Fault {
-    if mood.damaged && rng.u8(..4) == 0 {
+    if mood.damaged && rng.u8(..3) == 0 {
         return damage(rng);
     }
     if mood.slow && rng.u8(..6) == 0 {
@@ -161,4 +164,93 @@ pub(crate) fn deny(rng: &mut fastrand::Rng, server: &ApiServer) -> String {
     let text = format!("deny {verbs:?} of {resource}");
     server.access().deny(Denial::verbs(verbs).resource(resource));
     text
+}
+
+impl Run {
+    pub(crate) fn inject(&mut self) {
+        self.troubled = true;
+        let text = match self.rng.u8(..8) {
+            0 => scenario(&mut self.rng, &self.server),
+            _ => inject(&mut self.rng, &self.server, self.mood),
+        };
+        self.note(text);
+    }
+
+    pub(crate) fn disturb(&mut self) {
+        let text = match self.rng.u8(..6) {
+            0 | 1 => {
+                self.server.drop_watches();
+                "drop watches"
+            }
+            2 | 3 => {
+                self.server.restart();
+                "restart"
+            }
+            _ => {
+                self.server.store().compact(self.history.top() - self.rng.u64(..3));
+                "compact"
+            }
+        };
+        self.note(text);
+    }
+
+    pub(crate) fn forbid_or_allow(&mut self) {
+        let text = match self.rng.u8(..4) {
+            0 => {
+                self.server.refuse_connections();
+                "refuse".to_owned()
+            }
+            1 => deny(&mut self.rng, &self.server),
+            _ => {
+                self.server.accept_connections();
+                self.server.access().allow_everything();
+                "accept and allow".to_owned()
+            }
+        };
+        self.troubled = true;
+        self.note(text);
+    }
+
+    /// The server goes back to a snapshot. Informers cannot but believe what they see, and are
+    /// not given a chance to mistake one history for another.
+    pub(crate) async fn restore(&mut self) {
+        self.settle().await;
+        self.check();
+        // Where there are several versions, but one is said, nobody knows whether all of them have
+        // seen that the server went back.
+        if self.snapshots.is_empty() || self.informers.iter().any(Informer::is_in_parts) {
+            return;
+        }
+        let snapshot = self.snapshots.swap_remove(self.rng.usize(..self.snapshots.len()));
+        let revision = snapshot.revision();
+        // What was after it has never been.
+        self.snapshots.retain(|other| other.revision() <= revision);
+        let watching =
+            self.informers.iter().all(Informer::is_watching) && self.mirror.is_watching();
+        let silent = self.rng.bool() && !self.troubled && watching;
+        let ahead = self.versions().filter(|v| *v > revision);
+        // Bits of the other history may still be on their way.
+        let underway = (self.troubled && self.mood.slow).then_some(revision + 1);
+        self.limit = ahead.chain(underway).chain(self.limit).min();
+        self.note(format!("restore {revision}, silent={silent}, limit={:?}", self.limit));
+        if silent {
+            self.server.restore_silently(&snapshot);
+        } else {
+            self.server.restore(&snapshot);
+        }
+        self.history.branch(revision);
+    }
+
+    /// The store of the mirror takes no lists, or only some, and not every event either.
+    pub(crate) fn let_the_store_refuse(&mut self) {
+        let lists = [100, 60][self.rng.usize(..2)];
+        let events = [0, 0, 30][self.rng.usize(..3)];
+        self.note(format!("the store refuses {lists} % of lists, {events} % of events"));
+        self.mirror.refuse(lists, events);
+    }
+
+    /// Those that informers, and the mirror, are at.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = u64> {
+        self.informers.iter().filter_map(Informer::version).chain(self.mirror.version())
+    }
 }

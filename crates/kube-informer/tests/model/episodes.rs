@@ -1,0 +1,203 @@
+//! What goes wrong for a while in one way only, and what informers make of that.
+
+use std::time::Duration;
+
+use embedded_apiserver::{Denial, Fault, Verb};
+use tokio::time::{Instant, sleep};
+
+use super::run::Run;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The longest pause between two tries.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// How long a watch may be silent.
+const SILENCE_MAX: Duration = Duration::from_secs(75);
+/// How long the head of a watch may take.
+const HEAD_MAX: Duration = Duration::from_secs(30);
+/// How long the end of a streaming list may take.
+const STREAM_MAX: Duration = Duration::from_secs(30);
+/// A watch that was silent for this long, where no bookmark has ever come, is dead.
+const OUTLIVED: Duration = Duration::from_secs(675);
+/// Five failures in a row, and the pauses after them.
+const FIVE_PAUSES: Duration = Duration::from_secs(50);
+
+/// How watches fail while lists work.
+#[derive(Debug, Clone, Copy)]
+enum Watches {
+    Forbidden,
+    Broken,
+    Failing,
+    Unanswered,
+    /// Open, and silent.
+    Swallowed,
+}
+
+impl Watches {
+    /// How long what is written may take to be in the caches: the first time, and from then on.
+    fn bounds(self, bookmarks: bool) -> (Duration, Duration) {
+        let slack = 5 * SECOND;
+        let (first, then) = match self {
+            Watches::Forbidden | Watches::Broken | Watches::Failing => (FIVE_PAUSES, PAUSE_MAX),
+            Watches::Unanswered => (5 * HEAD_MAX + FIVE_PAUSES, HEAD_MAX + PAUSE_MAX),
+            Watches::Swallowed if bookmarks => {
+                (2 * SILENCE_MAX + PAUSE_MAX + STREAM_MAX, SILENCE_MAX + PAUSE_MAX)
+            }
+            Watches::Swallowed => {
+                let first = 2 * SILENCE_MAX + OUTLIVED + PAUSE_MAX + STREAM_MAX;
+                (first, OUTLIVED + PAUSE_MAX)
+            }
+        };
+        (first + slack, then + slack)
+    }
+}
+
+impl Run {
+    pub(crate) async fn episode(&mut self) {
+        match self.rng.u8(..7) {
+            // A server that forgets at once what a watch goes on from has to be listed.
+            0 | 1 if !self.forgets => self.cut_idle_watches().await,
+            2 => self.let_watches_fail(Watches::Forbidden).await,
+            3 => self.let_watches_fail(Watches::Broken).await,
+            4 => self.let_watches_fail(Watches::Failing).await,
+            5 | 0 => self.let_watches_fail(Watches::Unanswered).await,
+            _ => self.let_watches_fail(Watches::Swallowed).await,
+        }
+    }
+
+    /// Nothing goes wrong, every watch works, and all have seen a bookmark.
+    async fn steady(&mut self) {
+        self.quiet().await;
+        // What comes of the first may be that a dead watch is noticed. The second comes as a bookmark.
+        for _ in 0..2 {
+            self.writers.nudge(&self.server, &mut self.history);
+            self.let_versions_come().await;
+        }
+        self.bookmarks = true;
+    }
+
+    /// A load balancer cuts idle connections. That is no failure: the watch goes on from where it was.
+    async fn cut_idle_watches(&mut self) {
+        self.steady().await;
+        let (seconds, before, began) =
+            (self.rng.u32(180..900), self.last_request(), self.trace.len());
+        let mut cuts = 0;
+        let mut blind = vec![0; self.informers.len()];
+        for _ in 0..seconds {
+            if self.rng.u8(..60) == 0 {
+                self.write(1).await;
+            }
+            sleep(SECOND).await;
+            cuts += self.network.cut_idle();
+            for (informer, blind) in self.informers.iter().zip(&mut blind) {
+                *blind = if informer.handle.is_live() { 0 } else { *blind + 1 };
+                let (name, state) = (informer.handle.name(), informer.handle.state());
+                assert!(*blind <= 2, "L1: {name} is not live for {blind} s: {state}");
+            }
+        }
+        self.note(format!("{cuts} idle watches were cut in {seconds} s"));
+        self.settle().await;
+        self.poll_streams(true).await;
+        self.check();
+        // In five minutes without a bookmark, the server forgets what a watch goes on from.
+        let expired = self.trace[began..].iter().any(|line| line.contains("any longer (410)"));
+        assert!(expired || self.lists_since(before) == 0, "L3: idle cuts led to lists");
+        if let Err(why) = self.is_current() {
+            panic!("L1: while idle watches are cut: {why}");
+        }
+    }
+
+    /// Watches fail, lists work: the caches follow all the same, and watch again when they can.
+    async fn let_watches_fail(&mut self, how: Watches) {
+        // Without a bookmark, a silent watch could be a quiet one.
+        if matches!(how, Watches::Swallowed) && self.rng.bool() {
+            self.quiet().await;
+        } else {
+            self.steady().await;
+        }
+        self.note(format!("watches fail: {how:?}"));
+        self.break_watches(how);
+        let (first, then) = how.bounds(self.bookmarks);
+        let rounds = self.rng.u32(1..4);
+        for round in 0..rounds {
+            let count = self.rng.u32(3..9);
+            self.write(count).await;
+            self.let_caches_come(if round == 0 { first } else { then }).await;
+        }
+        self.note("the caches follow by polling");
+        self.server.faults().clear();
+        self.server.access().allow_everything();
+        self.let_watches_work(then).await;
+    }
+
+    fn break_watches(&mut self, how: Watches) {
+        let watches = || self.server.faults().on(Verb::Watch).always();
+        match how {
+            Watches::Forbidden => {
+                self.server.access().deny(Denial::verbs([Verb::Watch]));
+            }
+            Watches::Broken => drop(watches().inject(Fault::Reset)),
+            Watches::Failing => drop(watches().inject(Fault::status(500))),
+            Watches::Unanswered => drop(watches().inject(Fault::StalledHeaders)),
+            Watches::Swallowed => drop(watches().after_events(0).inject(Fault::StalledBody)),
+        }
+        match how {
+            Watches::Swallowed => {}
+            _ if self.rng.bool() => self.server.drop_watches(),
+            _ => self.server.restart(),
+        }
+    }
+
+    /// What is written now comes soon, and not with a list.
+    async fn let_watches_work(&mut self, within: Duration) {
+        self.let_caches_come(within).await;
+        // The last pause may not be over where the content was the same all along.
+        sleep(within).await;
+        let before = self.last_request();
+        let count = self.rng.u32(3..9);
+        self.write(count).await;
+        self.let_caches_come(3 * SECOND).await;
+        assert!(self.forgets || self.lists_since(before) == 0, "L1: there is no watch again");
+        for informer in &self.informers {
+            assert!(informer.handle.is_live(), "L1: {} is not live again", informer.handle.name());
+        }
+        self.note("watches work again");
+    }
+
+    async fn let_caches_come(&mut self, within: Duration) {
+        let began = Instant::now();
+        let mut pause = SECOND;
+        loop {
+            sleep(pause).await;
+            pause = (pause * 2).min(5 * SECOND);
+            self.poll_streams(true).await;
+            self.check();
+            let Err(why) = self.is_current() else { return };
+            let waited = began.elapsed();
+            assert!(waited < within, "L1: after {waited:?}: {why}");
+        }
+    }
+
+    /// Every cache is the server, whether it is live or not.
+    fn is_current(&self) -> Result<(), String> {
+        for informer in &self.informers {
+            informer.check_content(&self.history)?;
+        }
+        self.mirror.check_content(&self.history)
+    }
+
+    fn last_request(&self) -> u64 {
+        self.server.requests().last().map_or(0, |request| request.id)
+    }
+
+    /// How many lists there were since a request. One of a single object is a question for the version.
+    fn lists_since(&self, before: u64) -> usize {
+        let is_list = |uri: &str| {
+            let asks = |what| uri.contains(what);
+            let is_question = asks("limit=1") && !asks("resourceVersion=") && !asks("continue=");
+            asks("sendInitialEvents=true") || !asks("watch=true") && !is_question
+        };
+        let requests = self.server.requests();
+        requests.iter().filter(|request| request.id > before && is_list(&request.uri)).count()
+    }
+}
