@@ -87,7 +87,7 @@ async fn thirty_informers_share_a_connection() {
     let kubes = Client::try_from(config(&listening, &relay.url()).await).unwrap();
     let mut watches = Vec::new();
     for n in 0..3 {
-        let source = KubeListWatch::of::<ConfigMap>(kubes.clone()).namespace(&format!("n{n}"));
+        let source = KubeListWatch::of::<ConfigMap>(kubes.clone()).namespace(format!("n{n}"));
         watches.push(source.watch(WatchOptions::default()).await);
     }
     assert_eq!(relay.connections(), 4);
