@@ -74,6 +74,13 @@ impl Run {
             self.let_versions_come().await;
         }
         self.bookmarks = true;
+        // One that has ended is opened again within a second.
+        for _ in 0..3 {
+            if self.server.watches() != self.watches() {
+                sleep(SECOND).await;
+            }
+        }
+        assert_eq!(self.server.watches(), self.watches(), "watches are open");
     }
 
     /// A load balancer cuts idle connections. That is no failure: the watch goes on from where it was.
