@@ -26,6 +26,8 @@ pub(super) struct Driver<'a> {
     observers: Observers<'a>,
     machine: Machine,
     gather: Gather,
+    /// The store has taken the last list. If it has not, what it has may be of another history.
+    store_took_list: bool,
     began: Instant,
     /// What errors are reported with: what it tries, not that it waited before.
     doing: State,
@@ -46,6 +48,7 @@ impl<'a> Driver<'a> {
             observers: Observers::new(&options.observers, list_watch),
             machine: Machine::new(settings, seed),
             gather: Gather::default(),
+            store_took_list: true,
             began: Instant::now(),
             doing: State::Idle,
         }
@@ -248,10 +251,12 @@ impl<'a> Driver<'a> {
 
     fn replace(&mut self, version: ResourceVersion) -> Result<()> {
         let (objects, unreadable) = std::mem::take(&mut self.gather).finish();
+        self.store_took_list = false;
         self.store.replace(objects, unreadable, version).map_err(|error| {
             Error::new(Cause::Store, format!("the store did not take the list: {error}"))
                 .caused_by(error)
         })?;
+        self.store_took_list = true;
         self.observers.listed();
         Ok(())
     }
@@ -259,7 +264,7 @@ impl<'a> Driver<'a> {
     /// The instance that the store has, if the object is unchanged: a relist then keeps nothing
     /// twice. In another history, where that is not known yet, a version can be another state's.
     fn known_or(&self, object: Object) -> Object {
-        if self.gather.is_of_any_history() {
+        if self.gather.is_of_any_history() || !self.store_took_list {
             return object;
         }
         self.store.known(object.key()).filter(|known| known.same_version(&object)).unwrap_or(object)

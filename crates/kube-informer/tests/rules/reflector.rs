@@ -5,8 +5,8 @@ use std::time::Duration;
 use embedded_apiserver::{Fault, Verb};
 use kube_informer::reflector::ReflectorStore;
 use kube_informer::{
-    Error, Indexer, Next, Object, Reflector, ResourceVersion, Result, SharedInformer, State,
-    Untyped,
+    Error, Indexer, Next, Object, ObjectKey, Reflector, ResourceVersion, Result, SharedInformer,
+    State, Untyped,
 };
 use tokio::time::{Instant, timeout};
 
@@ -100,6 +100,60 @@ async fn r29_a_store_that_refuses_a_list_is_offered_the_next_one_with_growing_pa
     assert!((4..=6).contains(&told.len()), "{told:?}");
     assert!(told.iter().all(|told| *told == format!("list at {listed_at}")), "{told:?}");
     assert!(reports.nexts().iter().all(|next| *next == "relist"));
+}
+
+/// Keeps what it takes, and refuses the second list.
+#[derive(Default)]
+struct RefusesSecond {
+    lists: u32,
+    objects: Vec<Object>,
+}
+
+impl ReflectorStore for RefusesSecond {
+    fn replace(&mut self, objects: Vec<Object>, _: Vec<Error>, _: ResourceVersion) -> Result<()> {
+        self.lists += 1;
+        if self.lists == 2 {
+            return Err(Error::connection("a test refuses"));
+        }
+        self.objects = objects;
+        Ok(())
+    }
+    fn add(&mut self, _: Object) -> Result<()> {
+        Ok(())
+    }
+    fn update(&mut self, _: Object) -> Result<()> {
+        Ok(())
+    }
+    fn delete(&mut self, _: Object) -> Result<()> {
+        Ok(())
+    }
+    fn known(&self, key: &ObjectKey) -> Option<Object> {
+        self.objects.iter().find(|object| object.key() == key).cloned()
+    }
+}
+
+/// The list that would have shown that the server was restored from a backup was refused: a version of
+/// what the store has is not the same state as that version of the server's.
+#[tokio::test(start_paused = true)]
+async fn r29_i21_what_a_store_has_that_refused_a_list_is_not_taken_for_the_same() {
+    let server = server();
+    add(&server, "a");
+    let backup = server.store().snapshot();
+    change(&server, "a", "before the restore");
+    let reflector = Reflector::new(source(&server), RefusesSecond::default()).seed(7);
+    let reports: Notes<_> = Notes::default();
+    let reflector = reflector.on_error(reports.reporter());
+    let running = tokio::spawn(reflector.run_until(seconds(120)));
+    settle().await;
+    server.restore(&backup);
+    while !reports.take().iter().any(|report| report.error.is_store()) {
+        settle().await;
+    }
+    change(&server, "a", "after the restore");
+    let store = running.await.unwrap();
+    assert_eq!(store.lists, 3);
+    let body = store.objects[0].to_json().unwrap();
+    assert!(String::from_utf8_lossy(&body).contains("after the restore"));
 }
 
 /// Takes lists, and nothing else.
