@@ -198,7 +198,7 @@ impl Run {
             assert!(matches!(waited, Ok(Ok(()))), "L1: {name} does not come to {top}: {waited:?}");
         }
         let began = Instant::now();
-        while self.mirror.version() != Some(top) {
+        while self.mirror.seen() != Some(top) {
             let limit = self.converge_max() + BOOKMARK_MAX;
             assert!(began.elapsed() < limit, "L1: the mirror does not come to {top}");
             sleep(Duration::from_secs(1)).await;
@@ -217,7 +217,7 @@ impl Run {
         while self.limit.is_some() {
             let top = self.history.top();
             let is_ahead = |informer: &&Informer| informer.version().is_some_and(|v| v > top);
-            let mirror_is_ahead = self.mirror.version().is_some_and(|v| v > top);
+            let mirror_is_ahead = self.mirror.seen().is_some_and(|v| v > top);
             if self.informers.iter().all(|informer| informer.handle.is_live())
                 && self.mirror.is_watching()
                 && self.versions().all(|version| version <= top)
