@@ -103,8 +103,9 @@ impl Run {
                 !repeats || handler.wants.resync || relisted.load(SeqCst),
                 "handler {id}: {what}: neither a relist nor a resync repeated it"
             );
-            // While there are two histories, versions cannot be compared.
-            let comparable = self.history.current() == self.base;
+            // While there are two histories, versions cannot be compared; and what got lost or out of order
+            // may have gone, and come again as it was.
+            let comparable = self.history.current() == self.base && !self.lossy;
             let version = if informer.is_in_parts() { u64::MAX } else { version };
             assert!(
                 !comparable || is_cached(&what, cached, version, handler.wants.filtered),
@@ -198,7 +199,7 @@ impl Run {
             assert!(matches!(waited, Ok(Ok(()))), "L1: {name} does not come to {top}: {waited:?}");
         }
         let began = Instant::now();
-        while self.mirror.seen() != Some(top) {
+        while self.mirror.last_seen() != Some(top) {
             let limit = self.converge_max() + BOOKMARK_MAX;
             assert!(began.elapsed() < limit, "L1: the mirror does not come to {top}");
             sleep(Duration::from_secs(1)).await;
@@ -217,7 +218,7 @@ impl Run {
         while self.limit.is_some() {
             let top = self.history.top();
             let is_ahead = |informer: &&Informer| informer.version().is_some_and(|v| v > top);
-            let mirror_is_ahead = self.mirror.seen().is_some_and(|v| v > top);
+            let mirror_is_ahead = self.mirror.last_seen().is_some_and(|v| v > top);
             if self.informers.iter().all(|informer| informer.handle.is_live())
                 && self.mirror.is_watching()
                 && self.versions().all(|version| version <= top)

@@ -179,7 +179,7 @@ impl Mirror {
     }
 
     /// The version that the reflector goes on from.
-    pub(crate) fn seen(&self) -> Option<u64> {
+    pub(crate) fn last_seen(&self) -> Option<u64> {
         self.store.content().seen
     }
 

@@ -21,7 +21,7 @@ const HANDLERS_MAX: usize = 14;
 /// More than what waits for a stream one by one.
 const BURST: std::ops::Range<u32> = 1_100..1_300;
 
-#[expect(clippy::struct_excessive_bools, reason = "facts about the run, each true or not")]
+#[expect(clippy::struct_excessive_bools, reason = "each is found out by itself")]
 pub(crate) struct Run {
     pub(crate) seed: u64,
     pub(crate) rng: fastrand::Rng,

@@ -251,6 +251,6 @@ impl Run {
 
     /// Those that informers, and the mirror, are at.
     pub(crate) fn versions(&self) -> impl Iterator<Item = u64> {
-        self.informers.iter().filter_map(Informer::version).chain(self.mirror.seen())
+        self.informers.iter().filter_map(Informer::version).chain(self.mirror.last_seen())
     }
 }
