@@ -1,4 +1,4 @@
-//! What something that came from the server means for a store.
+//! Changes to a store.
 
 use std::ops::Deref;
 
@@ -20,7 +20,7 @@ pub enum Delta {
     ReplacedAll {
         /// The objects.
         objects: Vec<Object>,
-        /// What else is in the list, but could not be kept.
+        /// Items of the list that could not be kept.
         unreadable: Vec<Error>,
         /// The version of the list.
         version: ResourceVersion,

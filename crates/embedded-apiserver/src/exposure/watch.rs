@@ -43,7 +43,7 @@ pub(super) fn damaged(
 
 /// One watch, as faults see it.
 struct Watch {
-    /// What would be sent if there were no faults.
+    /// The events as they would be sent without faults.
     events: Events,
     chances: Chances,
     /// Events that go out as they are, before any other: second copies, and those overtaken.

@@ -144,7 +144,7 @@ struct Watch {
     _slot: WatchSlot,
 }
 
-/// What is to be sent next. It is encoded then, not before.
+/// The next thing to send. It is encoded only then.
 enum Pending {
     Event(EventType, Arc<Revision>),
     Bookmark { version: u64, initial_events_end: bool },

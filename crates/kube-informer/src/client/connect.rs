@@ -173,7 +173,7 @@ impl Service<Uri> for Net {
     }
 }
 
-/// What connectors give out.
+/// A connection, as connectors return it.
 trait Socket: Read + Write + Connection + Send + Unpin + 'static {}
 impl<S: Read + Write + Connection + Send + Unpin + 'static> Socket for S {}
 

@@ -96,7 +96,7 @@ impl Connection {
     }
 }
 
-/// What to do for a place on a connection.
+/// How to get a place on a connection.
 enum Step {
     Take(Slot),
     Wait,

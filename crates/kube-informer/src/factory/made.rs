@@ -150,7 +150,7 @@ impl Made {
         self.cores().iter().for_each(Core::start);
     }
 
-    /// All that something holds.
+    /// Everything that is still held.
     pub(super) fn cores(&self) -> Vec<Arc<Core>> {
         let state = self.state.lock();
         let held = state.informers.iter().filter(|entry| entry.is_held());

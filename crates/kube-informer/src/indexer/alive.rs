@@ -1,4 +1,4 @@
-//! What keeps an informer running.
+//! The holders that keep an informer running.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// and streams. When the last holder is gone, something ends: the informer, or what came with a handle.
 pub(crate) struct Alive {
     end: Option<Box<dyn FnOnce() + Send + Sync>>,
-    /// What ends later.
+    /// Ends after this one.
     _of: Option<Arc<Alive>>,
 }
 

@@ -1,10 +1,10 @@
-//! What a write has done to the store, and which events that is.
+//! The effects of a write on the store, and the events that they are.
 
 use std::sync::Arc;
 
 use crate::{Deleted, Event, Object};
 
-/// What a write has done. Lists are shared between all who are told.
+/// One effect of a write. Lists are shared between all listeners.
 #[derive(Clone, Debug)]
 pub(crate) enum Applied {
     /// The object was not there.
@@ -19,7 +19,7 @@ pub(crate) enum Applied {
     Synced,
 }
 
-/// What is to be said of the objects of a list.
+/// The event that the objects of a list are delivered as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Listed {
     /// They are in the first list: each is added, as an initial one.

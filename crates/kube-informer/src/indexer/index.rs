@@ -106,7 +106,7 @@ impl<K> fmt::Debug for Index<K> {
     }
 }
 
-/// What all handles of an index share. The index goes with it.
+/// Shared by all handles of an index. Dropping it removes the index.
 pub(super) struct Owner {
     store: Arc<Store>,
     pub(super) definition: Arc<Definition>,

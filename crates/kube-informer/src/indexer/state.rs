@@ -14,8 +14,8 @@ use crate::{
     Deleted, Delta, Error, FinalState, KeyRef, Object, ObjectKey, ResourceVersion, Result,
 };
 
-/// What a write has done, and what it has let go of. May be dropped only without the lock: types of
-/// programs may be in it, and their `Drop` is not ours.
+/// The effects of a write, and the objects that it has let go of. Dropped only without the lock: it may
+/// contain types of the program, and their `Drop` is not ours.
 pub(crate) struct Written {
     pub(crate) applied: Vec<Applied>,
     let_go: Vec<Object>,
@@ -32,7 +32,7 @@ pub(crate) enum Accept {
     Any,
 }
 
-/// What it takes to make the content of a part that of a list.
+/// The steps that make the content of a part that of a list.
 #[derive(Default)]
 pub(super) struct Plan {
     /// The count of writes at which this is right.
@@ -161,7 +161,7 @@ impl State {
         written.applied.push(Applied::Deleted(Deleted { object, final_state }));
     }
 
-    /// What it takes to make the content of a part this. Nothing is done yet.
+    /// Finds the steps that make the content of a part this. Nothing is done yet.
     pub(super) fn plan<'a>(
         &self,
         part: usize,

@@ -15,7 +15,7 @@ use super::state::{Accept, Place, Plan, Snapshot, State, Written};
 use crate::error::Cause;
 use crate::{Delta, Error, KeyRef, Object, ObjectKey, ResourceVersion, Result};
 
-/// What is written in one step.
+/// Changes that are written in one step.
 pub(crate) enum Batch {
     /// Changes, in order.
     Deltas(Vec<Delta>),
@@ -84,7 +84,7 @@ impl Store {
     /// Writes a batch at once, as changes of a part of the content, with a lock of the caller's held;
     /// gives that lock back with what came of it.
     ///
-    /// What the indexes say is found out before: they are users' code. If the content or the indexes
+    /// The indexes are asked before: their functions are users' code. If the content or the indexes
     /// have changed by the time the lock is there, that is done again.
     pub(crate) fn write<G>(
         &self,

@@ -37,7 +37,7 @@ struct Seen {
     parts: Vec<Part>,
 }
 
-/// What is known of a reflector, and of what it brought.
+/// The state of a reflector, and how far the cache has taken in what it brought.
 struct Part {
     state: State,
     /// When anything came.
@@ -143,8 +143,8 @@ impl Observed {
         self.progress.send_modify(|progress| progress.stopped = true);
     }
 
-    /// What changes the state and that it is published are one step, or a state of one part could
-    /// be published over that of another which came later.
+    /// Changes the state and publishes it in one step. Otherwise an older state of one part could be
+    /// published over a newer one of another.
     fn change(&self, change: impl FnOnce(&mut Seen)) {
         let mut seen = self.seen.lock();
         change(&mut seen);

@@ -78,7 +78,7 @@ impl Packer {
         self.transform(&self.transform, &object)
     }
 
-    /// What a transform makes of an object.
+    /// Applies a transform to an object.
     pub(crate) fn transform<K>(&self, transform: &Transform, object: &Object<K>) -> Result<Object> {
         let Header { key, uid, version, .. } = &object.raw.header;
         let body = transformed(transform, key, object.raw.json().into())?;

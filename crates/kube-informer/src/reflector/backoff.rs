@@ -63,7 +63,7 @@ impl Backoff {
         delay
     }
 
-    /// What was tried went well.
+    /// Forgets all failures, after a success.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

@@ -39,11 +39,11 @@ pub(crate) enum Seen {
     Bookmark {
         initial_events_end: bool,
     },
-    /// What cannot be used and has no version: it shows that the connection lives, and no more.
+    /// Something unusable without a version: it only shows that the connection is alive.
     Nothing,
 }
 
-/// What to do when nothing has come for a while.
+/// The action to take when nothing has come for a while.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Alarm {
     /// Ask the server for its version, and tell [`Machine::server_is_at`](super::state::Machine::server_is_at).

@@ -92,7 +92,7 @@ pub(crate) struct Machine {
     random: fastrand::Rng,
 }
 
-/// What the server has shown of itself.
+/// Facts that the server has shown about itself.
 #[derive(Clone, Debug, Default)]
 struct Learned {
     /// It pages what it could have served from its cache: it has none.
@@ -103,7 +103,7 @@ struct Learned {
     silent_watches: u32,
 }
 
-/// What watches are good for.
+/// Whether watches work.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 enum Watches {
     /// Nothing has come on any: there may have been nothing to bring.

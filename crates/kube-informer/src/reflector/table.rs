@@ -66,7 +66,7 @@ pub(crate) fn classify(error: &Error) -> Fault {
     }
 }
 
-/// What the reflector is doing when something goes wrong.
+/// The reflector's activity when something goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum During {
     /// A LIST. On a page after the first; and was it asked for in pages?

@@ -1,4 +1,4 @@
-//! What lists and watches consist of.
+//! The parts of lists and watches.
 
 use crate::{Error, Object, ResourceVersion};
 

@@ -80,7 +80,7 @@ impl Merged {
         true
     }
 
-    /// What waits for a key, and where.
+    /// Takes out the pending entry of a key, with its place.
     fn take(&mut self, key: &ObjectKey) -> Option<(u64, Pending)> {
         let place = *self.places.get(key)?;
         let pending = self.entries.remove(&place)?;

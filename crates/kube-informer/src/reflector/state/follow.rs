@@ -1,4 +1,4 @@
-//! What follows from what has come, or has not.
+//! The transitions: what follows from each input.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::list_watch::WatchOptions;
 use crate::wire::RETRY_AFTER_MAX;
 use crate::{Error, ResourceVersion};
 
-/// What client-go asks for; a page of 500 pods is some 5 MB.
+/// The same as client-go's; a page of 500 pods is some 5 MB.
 const PAGE_OBJECTS: u32 = 500;
 
 impl Machine {
@@ -57,7 +57,7 @@ impl Machine {
         Effect::Apply
     }
 
-    /// What was being done, and whether that was to ask for the most recent version.
+    /// Returns the current activity, and whether it asks for the most recent version.
     pub(super) fn during(&self, now: Duration, fault: Fault) -> (During, bool) {
         match &self.phase {
             Phase::List { page } => {
@@ -214,7 +214,7 @@ impl Machine {
         Phase::List { page: Page::first(asked, limit) }
     }
 
-    /// What waits for something to come begins to wait now.
+    /// Restarts the clocks that measure silence.
     pub(super) fn begin(&mut self, now: Duration) {
         match &mut self.phase {
             Phase::Stream { began, heard, .. } => (*began, *heard) = (now, now),
