@@ -188,7 +188,13 @@ impl State {
             Some((slot, _)) => Place::Other(slot),
         };
         let places = objects.map(place).collect();
-        for key in keep {
+        // A version that the list has not come to is of another history: against it, what is yet to come
+        // of this one would look old.
+        let is_ahead = |key: &&ObjectKey| {
+            self.find((*key).into())
+                .is_some_and(|(_, stored)| *version < *stored.resource_version())
+        };
+        for key in keep.iter().filter(|key| !is_ahead(key)) {
             find(key);
         }
         let mut gone = self.slots_of(part);

@@ -156,7 +156,8 @@ impl Model {
         let mut said: [Vec<String>; 4] = Default::default();
         let mut new = BTreeMap::new();
         for (key, old) in &self.objects {
-            if keep.contains(key) {
+            let is_ahead = is_older(version, old.resource_version().as_str());
+            if keep.contains(key) && !is_ahead {
                 new.insert(key.clone(), old.clone());
             } else if list.iter().all(|object| object.key() != key) {
                 said[0].push(format!("?{}", text(old)));

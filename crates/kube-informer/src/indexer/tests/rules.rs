@@ -127,6 +127,19 @@ fn s18_i21_replace_sets_the_version_whatever_it_was() {
     assert_eq!(content(&store), " at ");
 }
 
+/// It cannot be read in the history that counts now, and is not kept from the one that does not: what comes next
+/// of it would be taken for old.
+#[test]
+fn i21_what_cannot_be_read_is_not_kept_from_another_history() {
+    let store = Store::new();
+    replace(&store, vec![object("a@5"), object("b@37")], &[], "54");
+    let written = replace(&store, vec![], &["a", "b"], "28");
+    assert_eq!(said(&written), "?b@37");
+    assert_eq!(content(&store), "a@5 at 28");
+    apply(&store, vec![put_delta(object("b@29"))]);
+    assert_eq!(content(&store), "a@5 b@29 at 29");
+}
+
 #[test]
 fn s19_i7_a_batch_is_in_order_and_the_version_is_the_greatest_of_it() {
     let store = Store::new();
