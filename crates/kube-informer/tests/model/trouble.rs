@@ -227,7 +227,10 @@ impl Run {
         self.snapshots.retain(|other| other.revision() <= revision);
         let watching =
             self.informers.iter().all(Informer::is_watching) && self.mirror.is_watching();
-        let silent = self.rng.bool() && !self.troubled && watching;
+        // A watch whose client is not ahead of the server may be: it has passed what its client did not ask
+        // for. Nothing would ever show what it then leaves out of the new history.
+        let ahead = self.versions().all(|version| version > revision);
+        let silent = self.rng.bool() && !self.troubled && watching && ahead;
         let ahead = self.versions().filter(|v| *v > revision);
         // Bits of the other history may still be on their way.
         let underway = (self.troubled && self.mood.slow).then_some(revision + 1);
