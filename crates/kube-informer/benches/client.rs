@@ -1,4 +1,4 @@
-//! What connections cost: `kube_informer::client` over HTTP/2 beside kube's own client over HTTP/1, on the
+//! The cost of connections: `kube_informer::client` over HTTP/2 beside kube's own client over HTTP/1, on the
 //! embedded server over TLS: `cargo bench -p kube-informer --bench client`.
 //!
 //! The server is a process of its own, and so is each measurement, in turns: the CPU time and the memory are

@@ -112,8 +112,8 @@ impl Watch {
         }
     }
 
-    /// What happens before the next event, which need not be there yet. If it is an error in the
-    /// stream, it is the last of it.
+    /// Returns the fault that strikes before the next event, which need not be there yet. An error in
+    /// the stream ends it.
     async fn interrupt(&mut self) -> io::Result<Option<WatchEvent>> {
         self.chances.look_at_rules();
         let mut at = 0;

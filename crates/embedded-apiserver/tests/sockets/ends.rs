@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use crate::client::Client;
 use crate::{VERSIONS, both};
 
-/// What has not happened by then does not happen: nothing waits for it to pass.
+/// Guards against hanging: no test waits for this to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A watch that has begun.

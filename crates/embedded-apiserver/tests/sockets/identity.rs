@@ -32,7 +32,7 @@ async fn works(client: &kube::Client) -> bool {
 #[tokio::test]
 async fn clients_go_on() {
     let server = ApiServer::start();
-    // Held for as long as the test: while nobody listens, nobody else is given the port.
+    // Held for the whole test, so that the port is not given away while the server is down.
     let port = TcpSocket::new_v4().unwrap();
     port.set_reuseaddr(true).unwrap();
     port.bind("127.0.0.1:0".parse().unwrap()).unwrap();

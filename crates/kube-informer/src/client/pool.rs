@@ -266,8 +266,8 @@ impl Failure {
     }
 }
 
-/// Why there is no connection, for everything that waited for it. It says what hyper-util's client says,
-/// so that whoever asks what went wrong need not tell them apart.
+/// Why there is no connection, for everything that waited for it. Its text is that of hyper-util's
+/// client, so that both can be handled alike.
 #[derive(Clone)]
 struct Unconnected(Arc<dyn StdError + Send + Sync>);
 

@@ -83,7 +83,7 @@ async fn a_watch_on_which_nothing_happens_is_kept() {
     assert_eq!(network.server.dials(), 1);
 }
 
-/// What is not read may fill its own window, but not that of the connection.
+/// An answer that is not read may fill its own window, but not that of the connection.
 #[tokio::test(start_paused = true)]
 async fn answers_that_are_not_read_delay_no_others() {
     let network = Network::new(100);

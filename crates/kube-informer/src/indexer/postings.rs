@@ -117,7 +117,7 @@ impl Postings {
 pub(super) struct Values {
     entries: Slab<Value>,
     by_text: HashTable<u32>,
-    /// Seeded at random, since users choose the texts; nobody sees the order of this table.
+    /// Seeded at random, since users choose the texts; the order of this table is never visible.
     hasher: DefaultHashBuilder,
 }
 

@@ -57,7 +57,7 @@ pub(super) enum Place {
 pub(super) struct State {
     pub(super) objects: Slab<Object>,
     by_key: HashTable<u32>,
-    /// Seeded at random, since users choose the keys; nobody sees the order of this table.
+    /// Seeded at random, since users choose the keys; the order of this table is never visible.
     hasher: DefaultHashBuilder,
     /// Needs no memory of what a slot has: that is in the key.
     pub(super) namespaces: Values,

@@ -71,7 +71,7 @@ fn unreadable(key: &str) -> Error {
     Error::new(crate::error::Cause::Unreadable { key: Some(key.parse().unwrap()) }, "no metadata")
 }
 
-/// What was applied, as text: `+a@1`, `a@1>a@2`, `-a@3`, `?a@3` for a missed delete, and of lists
+/// The effects of a write, as text: `+a@1`, `a@1>a@2`, `-a@3`, `?a@3` for a missed delete, and of lists
 /// `*a@1` initial, `=a@1` unchanged.
 fn said(applied: &[Applied]) -> String {
     let one = |applied: &Applied| match applied {

@@ -33,7 +33,7 @@ use super::super::pool::{Io, Pool};
 use super::LONG;
 use crate::BoxError;
 
-/// What fits between two ends.
+/// Bytes that fit between two ends.
 const BUFFER: usize = 64 * 1024;
 
 /// A server, the connections to it, and a client.
@@ -42,7 +42,7 @@ pub(super) struct Network {
     pub(super) server: Arc<Server>,
 }
 
-/// What the tests see and steer.
+/// The server as tests observe and control it.
 pub(super) struct Server {
     streams_max: u32,
     dials: AtomicUsize,

@@ -60,7 +60,7 @@ struct World {
     histories: u64,
     queue: DeltaFifo,
     store: Indexer,
-    /// What a handler has that folds the events.
+    /// The view of a handler that folds the events.
     told: BTreeMap<ObjectKey, Object>,
     synced: bool,
 }
