@@ -12,8 +12,8 @@ use crate::SharedInformer;
 use crate::indexer::Alive;
 use crate::informer::{Core, Identity};
 
-/// The informers that a factory has made and that are still held. The task that waits for a signal to stop holds
-/// it too, and so it outlives the factory.
+/// The informers that a factory has made and that are still held. The task that waits for the stop signal
+/// shares this, so that it outlives the factory.
 ///
 /// The last handle of an informer drops what belongs to users, and calls `retire`: no handle and no core is
 /// dropped with the lock held.
