@@ -215,15 +215,16 @@ async fn what_the_server_refuses_is_not_retried() {
 async fn errors_are_told_as_with_any_client() {
     let server = ApiServer::start();
     let listening = listen(&server).await;
-    let address = listening.addr();
-    let client = kube_informer::client(config(&listening, &listening.url()).await).unwrap();
-    let source = KubeListWatch::of::<ConfigMap>(client);
-    listening.shutdown().await;
+    // Bound, so that no other test gets the port, but not listened at.
+    let bound = tokio::net::TcpSocket::new_v4().unwrap();
+    bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = bound.local_addr().unwrap();
+    let client = config(&listening, &format!("https://{address}")).await;
+    let source = KubeListWatch::of::<ConfigMap>(kube_informer::client(client).unwrap());
     let error = source.list(ListOptions::default()).await.err().unwrap();
     assert!(error.is_connection_refused(), "{error}");
     assert!(error.to_string().contains(&format!("nobody listens at {address}")), "{error}");
 
-    let listening = listen(&server).await;
     let mut config = config(&listening, &listening.url()).await;
     config.root_cert = Some(Vec::new());
     let source = KubeListWatch::of::<ConfigMap>(kube_informer::client(config).unwrap());
