@@ -242,6 +242,11 @@ impl<K: 'static> SharedInformer<K> {
         Self { resync, ..self }
     }
 
+    /// Whether the other handle is one on the same cache.
+    pub(crate) fn is_same<T>(&self, other: &SharedInformer<T>) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
     }

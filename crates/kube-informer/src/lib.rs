@@ -145,6 +145,8 @@ pub mod delta_fifo;
 
 mod wait;
 
+pub mod workqueue;
+
 mod processor;
 
 mod informer;
@@ -174,3 +176,4 @@ pub use status::{ErrorReport, InformerStatus, Next, State};
 pub use transform::{Storage, Transform};
 pub use version::ResourceVersion;
 pub use wait::{NotSynced, NotSyncedReason, WaitForSync};
+pub use workqueue::{InProgress, WorkQueue};

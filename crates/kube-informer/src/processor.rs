@@ -3,6 +3,7 @@
 
 mod backlog;
 mod builder;
+mod enqueue;
 mod filter;
 mod handler;
 mod listener;
@@ -26,6 +27,7 @@ use crate::wait::{HandlerSync, Watched};
 use crate::{Delta, Object};
 
 pub use builder::{Callbacks, HandlerBuilder};
+pub(crate) use enqueue::owner_key;
 pub use handler::EventHandler;
 pub use registration::{Registration, RegistrationGuard};
 pub use stream::EventStream;

@@ -50,6 +50,11 @@ impl ResourceVersion {
         self.as_str().is_empty()
     }
 
+    /// It can be said of two of these which is newer: it is a number other than 0.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.digits().is_some_and(|digits| !digits.is_empty())
+    }
+
     fn digits(&self) -> Option<&str> {
         let text = self.as_str();
         let decimal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

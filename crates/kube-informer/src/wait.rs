@@ -90,6 +90,12 @@ impl WaitForSync {
         Self { targets, timeout: None, progress: WAIT_PROGRESS_MAX }
     }
 
+    /// Waits for what the other waits for as well.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.targets.extend(other.targets);
+        self
+    }
+
     /// Gives up after this long.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);

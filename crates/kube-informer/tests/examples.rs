@@ -132,3 +132,14 @@ fn parts_work_alone() {
         ]
     );
 }
+
+#[test]
+fn workqueue_retries_gives_up_and_sees_changes_and_the_end() {
+    let lines = run("workqueue");
+    let (tries, rest) = lines.split_at(5);
+    assert_eq!(tries[..3], ["default/nginx: no label foo, once more"; 3]);
+    assert_eq!(tries[3..], ["default/nginx: no label foo, giving up", "default/nginx is well"]);
+    // The mark of the deletion and the deletion itself may be one run or two.
+    assert_eq!(rest.last().map(String::as_str), Some("default/nginx is gone"), "{rest:?}");
+    assert!(rest.len() <= 2, "{rest:?}");
+}

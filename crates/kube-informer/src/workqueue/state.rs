@@ -1,0 +1,421 @@
+//! What the queue knows of each task. No clock, no lock, no waiting: those are in `shared`.
+//!
+//! A task has one slot for as long as the queue knows it, whatever it is doing: ready, with a worker,
+//! due later, or several of these. Lists are threaded through the slots, so that moving a task from one
+//! to another allocates nothing.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, Hash};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+/// Nanoseconds since the queue was made: half the size of an `Instant`, and there are three per task.
+pub(super) type Nanos = u64;
+
+/// Every so many tasks the one that has waited longest is next, whatever its priority: however many
+/// of a higher priority keep coming, those below get this share.
+pub(super) const OLDEST_EVERY: u32 = 16;
+
+/// No slot; the end of a list.
+const NONE: u32 = u32::MAX;
+
+/// Not due at any time.
+const NEVER: Nanos = Nanos::MAX;
+
+/// An empty queue gives back the memory of more slots than this.
+const SLOTS_KEPT: usize = 1024;
+
+pub(super) struct State<T> {
+    /// Slots by their task.
+    table: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    slots: Vec<Slot<T>>,
+    /// Slots to be used again, through `next`.
+    free: u32,
+    /// Tasks that are ready, the highest priority first, and in the order in which they came.
+    ready: BTreeMap<Reverse<i32>, List>,
+    /// Tasks that workers have, the longest first.
+    running: List,
+    /// Tasks that are due later.
+    later: BTreeSet<(Nanos, u32)>,
+    counts: Counts,
+    shut_down: bool,
+    /// Tasks handed out since the oldest one was last chosen.
+    turn: u32,
+}
+
+/// How many there are of what.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) ready: usize,
+    pub(super) running: usize,
+    /// Adds that were neither refused nor for a task that was ready anyway.
+    pub(super) adds: u64,
+    /// Adds for later, due at once or not: retries, mostly.
+    pub(super) retries: u64,
+}
+
+struct Slot<T> {
+    /// None only if the slot is free.
+    task: Option<T>,
+    place: Place,
+    /// Of the task that is ready, or will be when its worker has finished.
+    priority: i32,
+    /// Of the task when it comes due.
+    later_priority: i32,
+    /// Since when it is ready, or with its worker.
+    since: Nanos,
+    /// When it was added again while its worker had it.
+    again_since: Nanos,
+    /// When it is due, beside everything else.
+    due: Nanos,
+    previous: u32,
+    next: u32,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// Only due later, if at all.
+    Idle,
+    Ready,
+    Running,
+    /// With a worker, and to be done once more after that.
+    RunningAgain,
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+/// When a task is due, and what time it is.
+#[derive(Clone, Copy)]
+pub(super) struct Due {
+    pub(super) now: Nanos,
+    pub(super) at: Nanos,
+}
+
+/// What a change means to workers that wait.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Effect {
+    /// There is one more task to hand out.
+    pub(super) ready: bool,
+    /// The next task is due earlier than before.
+    pub(super) earlier: bool,
+}
+
+/// A task for a worker.
+pub(super) struct Taken<T> {
+    pub(super) slot: u32,
+    pub(super) task: T,
+    pub(super) priority: i32,
+}
+
+impl<T: Clone + Eq + Hash> State<T> {
+    pub(super) fn new(hasher: DefaultHashBuilder) -> Self {
+        Self {
+            table: HashTable::new(),
+            hasher,
+            slots: Vec::new(),
+            free: NONE,
+            ready: BTreeMap::new(),
+            running: List::EMPTY,
+            later: BTreeSet::new(),
+            counts: Counts::default(),
+            shut_down: false,
+            turn: 0,
+        }
+    }
+
+    /// Makes a task ready, or has it done again after its worker. True if that is one more to hand out.
+    pub(super) fn add(&mut self, task: T, hash: u64, priority: i32, now: Nanos) -> bool {
+        if self.shut_down {
+            return false;
+        }
+        let slot = self.slot(task, hash);
+        self.make_ready(slot, priority, now)
+    }
+
+    /// The same at a later time; the earliest wins.
+    pub(super) fn add_later(&mut self, task: T, hash: u64, priority: i32, due: Due) -> Effect {
+        if self.shut_down {
+            return Effect::default();
+        }
+        let slot = self.slot(task, hash);
+        self.make_due(slot, priority, due)
+    }
+
+    /// Makes everything ready that is due, and says how many of them are to be handed out.
+    pub(super) fn come_due(&mut self, now: Nanos) -> usize {
+        let mut more = 0;
+        while let Some(&(due, slot)) = self.later.first()
+            && due <= now
+        {
+            self.later.pop_first();
+            let entry = &mut self.slots[slot as usize];
+            entry.due = NEVER;
+            let priority = entry.later_priority;
+            more += usize::from(self.make_ready(slot, priority, due));
+        }
+        more
+    }
+
+    /// When the next task is due.
+    pub(super) fn next_due(&self) -> Option<Nanos> {
+        self.later.first().map(|&(due, _)| due)
+    }
+
+    /// Hands out the next task.
+    pub(super) fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
+        let level = self.next_level()?;
+        let slot = self.ready.get(&level)?.first;
+        self.unlink_ready(slot);
+        self.counts.ready -= 1;
+        self.counts.running += 1;
+        self.running.push(&mut self.slots, slot);
+        let entry = &mut self.slots[slot as usize];
+        entry.place = Place::Running;
+        entry.since = now;
+        let task = entry.task.clone().expect("a slot in a list has a task");
+        Some(Taken { slot, task, priority: level.0 })
+    }
+
+    /// A worker has finished. True if the task is ready again; a task that the queue no longer knows
+    /// is given out, to be dropped where no lock is held.
+    pub(super) fn finish(&mut self, slot: u32) -> (bool, Option<T>) {
+        self.running.remove(&mut self.slots, slot);
+        self.counts.running -= 1;
+        let entry = &mut self.slots[slot as usize];
+        let again = std::mem::replace(&mut entry.place, Place::Idle) == Place::RunningAgain;
+        if !again {
+            return (false, self.release(slot));
+        }
+        let (priority, since) = (entry.priority, entry.again_since);
+        self.push_ready(slot, priority, since);
+        (true, None)
+    }
+
+    /// The same, and it is due later.
+    pub(super) fn finish_until(
+        &mut self,
+        slot: u32,
+        priority: i32,
+        due: Due,
+    ) -> (Effect, Option<T>) {
+        let mut effect = Effect::default();
+        if !self.shut_down {
+            effect = self.make_due(slot, priority, due);
+        }
+        let (ready, task) = self.finish(slot);
+        (Effect { ready, ..effect }, task)
+    }
+
+    /// Takes nothing more, and forgets what is due later.
+    pub(super) fn shut_down(&mut self) -> Vec<T> {
+        self.shut_down = true;
+        let later = std::mem::take(&mut self.later);
+        let forget = |(_, slot): (Nanos, u32)| {
+            self.slots[slot as usize].due = NEVER;
+            self.release(slot)
+        };
+        later.into_iter().filter_map(forget).collect()
+    }
+
+    pub(super) fn is_shut_down(&self) -> bool {
+        self.shut_down
+    }
+
+    /// Shut down, and nothing is left to do.
+    pub(super) fn is_drained(&self) -> bool {
+        self.shut_down && self.counts.ready == 0 && self.counts.running == 0
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub(super) fn later(&self) -> usize {
+        self.later.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    /// The task that a worker has had for longest, and since when.
+    pub(super) fn longest_running(&self) -> Option<(T, Nanos)> {
+        let entry = self.slots.get(self.running.first as usize)?;
+        Some((entry.task.clone()?, entry.since))
+    }
+
+    /// Since when the task at the head of each priority has been ready: the earliest.
+    pub(super) fn oldest_ready(&self) -> Option<Nanos> {
+        self.ready.values().map(|list| self.slots[list.first as usize].since).min()
+    }
+
+    fn next_level(&mut self) -> Option<Reverse<i32>> {
+        self.turn += 1;
+        if self.turn < OLDEST_EVERY || self.ready.len() < 2 {
+            return self.ready.first_key_value().map(|(&level, _)| level);
+        }
+        self.turn = 0;
+        let since = |list: &List| self.slots[list.first as usize].since;
+        self.ready.iter().min_by_key(|(_, list)| since(list)).map(|(&level, _)| level)
+    }
+
+    fn make_ready(&mut self, slot: u32, priority: i32, now: Nanos) -> bool {
+        let entry = &mut self.slots[slot as usize];
+        match entry.place {
+            Place::Idle => {
+                self.counts.adds += 1;
+                self.push_ready(slot, priority, now);
+                true
+            }
+            Place::Ready if priority > entry.priority => {
+                let since = entry.since;
+                self.unlink_ready(slot);
+                self.counts.ready -= 1;
+                self.push_ready(slot, priority, since);
+                false
+            }
+            Place::Ready => false,
+            Place::Running => {
+                (entry.place, entry.priority) = (Place::RunningAgain, priority);
+                entry.again_since = now;
+                self.counts.adds += 1;
+                false
+            }
+            Place::RunningAgain => {
+                entry.priority = entry.priority.max(priority);
+                false
+            }
+        }
+    }
+
+    fn make_due(&mut self, slot: u32, priority: i32, due: Due) -> Effect {
+        self.counts.retries += 1;
+        if due.at <= due.now {
+            return Effect { ready: self.make_ready(slot, priority, due.now), earlier: false };
+        }
+        let at = due.at.min(NEVER - 1);
+        let earlier = self.next_due().is_none_or(|next| at < next);
+        let entry = &mut self.slots[slot as usize];
+        if entry.due == NEVER {
+            entry.later_priority = priority;
+        } else {
+            entry.later_priority = entry.later_priority.max(priority);
+            if entry.due <= at {
+                return Effect::default();
+            }
+            self.later.remove(&(entry.due, slot));
+        }
+        entry.due = at;
+        self.later.insert((at, slot));
+        Effect { ready: false, earlier }
+    }
+
+    fn push_ready(&mut self, slot: u32, priority: i32, since: Nanos) {
+        let entry = &mut self.slots[slot as usize];
+        (entry.place, entry.priority, entry.since) = (Place::Ready, priority, since);
+        self.counts.ready += 1;
+        let list = self.ready.entry(Reverse(priority)).or_insert(List::EMPTY);
+        list.push(&mut self.slots, slot);
+    }
+
+    fn unlink_ready(&mut self, slot: u32) {
+        let level = Reverse(self.slots[slot as usize].priority);
+        let list =
+            self.ready.get_mut(&level).expect("what is ready is in the list of its priority");
+        list.remove(&mut self.slots, slot);
+        if list.is_empty() {
+            self.ready.remove(&level);
+        }
+    }
+
+    /// The slot of a task, a new one if it has none.
+    fn slot(&mut self, task: T, hash: u64) -> u32 {
+        let is = |&slot: &u32| self.slots[slot as usize].task.as_ref() == Some(&task);
+        if let Some(&slot) = self.table.find(hash, is) {
+            return slot;
+        }
+        let entry = Slot {
+            task: Some(task),
+            place: Place::Idle,
+            priority: 0,
+            later_priority: 0,
+            since: 0,
+            again_since: 0,
+            due: NEVER,
+            previous: NONE,
+            next: NONE,
+        };
+        let slot = if self.free == NONE {
+            self.slots.push(entry);
+            u32::try_from(self.slots.len() - 1).expect("fewer tasks than fit into the memory")
+        } else {
+            let slot = self.free;
+            self.free = self.slots[slot as usize].next;
+            self.slots[slot as usize] = entry;
+            slot
+        };
+        let hash_of = |&slot: &u32| self.hasher.hash_one(self.slots[slot as usize].task.as_ref());
+        self.table.insert_unique(hash, slot, hash_of);
+        slot
+    }
+
+    /// Forgets a task that is neither ready, nor with a worker, nor due later.
+    fn release(&mut self, slot: u32) -> Option<T> {
+        let entry = &mut self.slots[slot as usize];
+        if entry.place != Place::Idle || entry.due != NEVER {
+            return None;
+        }
+        let hash = self.hasher.hash_one(entry.task.as_ref());
+        let task = entry.task.take();
+        entry.next = self.free;
+        self.free = slot;
+        if let Ok(found) = self.table.find_entry(hash, |&other| other == slot) {
+            found.remove();
+        }
+        if self.table.is_empty() && self.slots.len() > SLOTS_KEPT {
+            (self.slots, self.free, self.table) = (Vec::new(), NONE, HashTable::new());
+        }
+        task
+    }
+}
+
+/// Tasks are hashed as `Option<&T>`, which is what a slot has at hand.
+pub(super) fn hash<T: Hash>(hasher: &DefaultHashBuilder, task: &T) -> u64 {
+    hasher.hash_one(Some(task))
+}
+
+impl List {
+    const EMPTY: Self = Self { first: NONE, last: NONE };
+
+    fn is_empty(self) -> bool {
+        self.first == NONE
+    }
+
+    fn push<T>(&mut self, slots: &mut [Slot<T>], slot: u32) {
+        (slots[slot as usize].previous, slots[slot as usize].next) = (self.last, NONE);
+        match slots.get_mut(self.last as usize) {
+            Some(last) => last.next = slot,
+            None => self.first = slot,
+        }
+        self.last = slot;
+    }
+
+    fn remove<T>(&mut self, slots: &mut [Slot<T>], slot: u32) {
+        let (previous, next) = (slots[slot as usize].previous, slots[slot as usize].next);
+        match slots.get_mut(previous as usize) {
+            Some(entry) => entry.next = next,
+            None => self.first = next,
+        }
+        match slots.get_mut(next as usize) {
+            Some(entry) => entry.previous = previous,
+            None => self.last = previous,
+        }
+    }
+}
