@@ -153,8 +153,13 @@ mod informer;
 
 mod factory;
 
+mod consistency;
+pub mod controller;
+
 #[cfg(feature = "client")]
 pub use client::client;
+pub use consistency::{Behind, ConsistencyStore};
+pub use controller::{Action, Controller, Reconciler, Request};
 pub use delta::{Delta, Deltas};
 pub use delta_fifo::DeltaFifo;
 pub use error::{BoxError, Error, Result};

@@ -121,12 +121,18 @@ impl WaitForSync {
     }
 
     fn not_synced(&self, reason: NotSyncedReason) -> NotSynced {
-        let informers = self.targets.iter().filter_map(|target| target.informer.as_ref());
+        // Several handlers may wait for one informer.
+        let mut informers: Vec<&Arc<dyn Watched>> = Vec::new();
+        for informer in self.targets.iter().filter_map(|target| target.informer.as_ref()) {
+            if !informers.iter().any(|known| Arc::ptr_eq(known, informer)) {
+                informers.push(informer);
+            }
+        }
         let handlers = self.targets.iter().filter_map(|target| target.handler.as_ref());
         let pending = handlers.filter(|handler| *handler.sync().borrow() != HandlerSync::Synced);
         NotSynced {
             reason,
-            informers: informers.map(|informer| informer.status()).collect(),
+            informers: informers.into_iter().map(|informer| informer.status()).collect(),
             handlers: pending.map(|handler| (handler.name(), handler.waiting())).collect(),
         }
     }

@@ -230,7 +230,7 @@ fn an_empty_queue_gives_the_memory_of_a_burst_back() {
     let queue = WorkQueue::new();
     (0..100_000).for_each(|task| queue.add(task));
     assert_eq!(drained(&queue).len(), 100_000);
-    assert!(queue.0.shared.look(0, |state| state.capacity()) <= 1024);
+    assert!(queue.0.shared.look(0, state::State::capacity) <= 1024);
     queue.add(1);
     assert_eq!(drained(&queue), [1]);
 }

@@ -30,7 +30,9 @@ async fn wq20_a_delayed_task_is_ready_when_its_time_has_come_and_at_once_without
 async fn wq21_pq1_the_earliest_time_wins_in_either_order() {
     for times in [[50, 30], [30, 50]] {
         let (queue, start) = (queue(), Instant::now());
-        times.iter().for_each(|&time| queue.add_after("a", time * MS));
+        for time in times {
+            queue.add_after("a", time * MS);
+        }
         assert_eq!(next(&queue, start).await, ("a", 30));
         assert_eq!((queue.len(), queue.status().delayed), (0, 0));
     }

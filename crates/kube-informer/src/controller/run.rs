@@ -1,0 +1,298 @@
+//! The loop: wait for the caches, then workers that take keys and reconcile them.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::select_all;
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Cause;
+use crate::{
+    BoxError, Error, InProgress, Lister, NotSynced, ObjectKey, RegistrationGuard, SharedInformer,
+};
+
+use super::status::{Phase, Shared};
+use super::{Action, Options, Request, Terminal, Trigger};
+
+/// How soon to look again whether a cache has what was written, at first and at most. What was written
+/// nearly always has an event that has the key looked at before.
+const CACHE_WAIT: [Duration; 2] = [Duration::from_millis(2), Duration::from_secs(1)];
+
+/// A reconciler without its type.
+pub(super) type Reconcile =
+    Arc<dyn Fn(Request) -> BoxFuture<'static, Result<Action, BoxError>> + Send + Sync>;
+
+pub(super) struct Loop {
+    shared: Arc<Shared>,
+    options: Options,
+    reconcile: Reconcile,
+}
+
+impl Loop {
+    pub(super) fn new(shared: Arc<Shared>, options: Options, reconcile: Reconcile) -> Self {
+        Self { shared, options, reconcile }
+    }
+
+    /// The first of the caches is that of the main kind.
+    pub(super) async fn run(
+        self,
+        caches: Vec<SharedInformer>,
+        triggers: Vec<Trigger>,
+    ) -> Result<(), NotSynced> {
+        let Self { shared, options, reconcile } = self;
+        let _ended = Ended(shared.clone());
+        let stop = stopped(options.stop, shared.stop.clone(), &caches);
+        let mut stop = pin!(stop);
+        shared.enter(Phase::Syncing);
+        shared.workers.store(options.workers, Ordering::Relaxed);
+        let handlers = triggers.into_iter().map(|join| join(&shared.queue).remove_on_drop());
+        let handlers: Vec<_> = handlers.collect();
+        caches.iter().for_each(SharedInformer::start);
+        tokio::select! {
+            biased;
+            () = &mut stop => return Ok(()),
+            synced = synced(&caches, &handlers, options.sync_timeout) => synced?,
+        }
+        let work = Arc::new(Work {
+            objects: caches[0].lister(),
+            reconcile,
+            timeout: options.timeout,
+            consistency_timeout: options.consistency_timeout,
+            waiting: Mutex::default(),
+            on_error: options.on_error,
+            shared,
+        });
+        Workers::start(&work, options.workers).until(stop, options.graceful_stop).await;
+        Ok(())
+    }
+}
+
+/// However the loop ends, it takes no more keys.
+struct Ended(Arc<Shared>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.enter(Phase::Stopped);
+        self.0.queue.shut_down();
+    }
+}
+
+/// Ready when the program, the handle, or an informer has stopped.
+async fn stopped(
+    program: BoxFuture<'static, ()>,
+    handle: CancellationToken,
+    caches: &[SharedInformer],
+) {
+    let informers = caches.iter().map(|informer| informer.core().until_stopped().boxed());
+    tokio::select! {
+        biased;
+        () = handle.cancelled() => {}
+        () = program => {}
+        _ = select_all(informers) => {}
+    }
+}
+
+/// All caches, and all handlers: then the queue has every key that was there.
+async fn synced(
+    caches: &[SharedInformer],
+    handlers: &[RegistrationGuard],
+    limit: Option<Duration>,
+) -> Result<(), NotSynced> {
+    let handlers = handlers.iter().map(|handler| handler.wait_for_sync());
+    let all = caches.iter().map(SharedInformer::wait_for_sync).chain(handlers);
+    let Some(all) = all.reduce(crate::WaitForSync::and) else { return Ok(()) };
+    match limit {
+        Some(limit) => all.timeout(limit).await,
+        None => all.await,
+    }
+}
+
+/// Workers that run.
+struct Workers {
+    tasks: JoinSet<()>,
+    take_no_more: CancellationToken,
+    work: Arc<Work>,
+}
+
+impl Workers {
+    fn start(work: &Arc<Work>, count: usize) -> Self {
+        work.shared.enter(Phase::Running);
+        let take_no_more = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        for _ in 0..count {
+            tasks.spawn(worker(work.clone(), take_no_more.clone()));
+        }
+        Self { tasks, take_no_more, work: work.clone() }
+    }
+
+    /// Ends them when this is ready: what runs may finish in some time, and is dropped after it.
+    async fn until(mut self, stop: impl Future<Output = ()>, graceful: Duration) {
+        stop.await;
+        self.take_no_more.cancel();
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if timeout(graceful, all).await.is_ok() {
+            return;
+        }
+        let status = self.work.shared.queue.status();
+        tracing::warn!(
+            controller = &*self.work.shared.name(),
+            running = status.running,
+            longest = ?status.longest_running.map(|(key, _)| key),
+            "reconciles that did not finish within {graceful:?} of the stop are dropped"
+        );
+        self.tasks.shutdown().await;
+    }
+}
+
+async fn worker(work: Arc<Work>, take_no_more: CancellationToken) {
+    loop {
+        let key = tokio::select! {
+            biased;
+            () = take_no_more.cancelled() => return,
+            key = work.shared.queue.get() => key,
+        };
+        let Some(key) = key else { return };
+        work.process(key).await;
+    }
+}
+
+/// What all workers share.
+struct Work {
+    shared: Arc<Shared>,
+    objects: Lister,
+    reconcile: Reconcile,
+    timeout: Option<Duration>,
+    consistency_timeout: Duration,
+    /// Keys that wait until a cache has what was written for them, and since when.
+    waiting: Mutex<HashMap<ObjectKey, Instant>>,
+    on_error: Vec<Box<super::OnError>>,
+}
+
+/// Why a reconcile did not go well.
+enum Failure {
+    Error(BoxError),
+    Panicked,
+    TimedOut(Duration),
+}
+
+impl Work {
+    async fn process(&self, key: InProgress) {
+        if let Some(delay) = self.wait_for_cache(&key) {
+            return key.put_back(delay);
+        }
+        let object = self.objects.get(&*key);
+        let is_gone = object.is_none();
+        let writes = self.shared.writes.clone();
+        let request = Request::new(key.clone(), object, key.failures(), writes);
+        match self.attempt(request).await {
+            Ok(Action(after)) => {
+                self.shared.counts.succeeded.add();
+                if is_gone && after.is_none() {
+                    self.shared.writes.clear(&key);
+                }
+                let Some(after) = after else { return key.done() };
+                self.shared.counts.requeued.add();
+                key.again_after(after);
+            }
+            Err(failure) => {
+                if self.failed(&key, failure) {
+                    key.retry();
+                } else {
+                    key.done();
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, request: Request) -> Result<Action, Failure> {
+        // The call itself is part of what may panic.
+        let attempt = async { (self.reconcile)(request).await };
+        let attempt = AssertUnwindSafe(attempt).catch_unwind();
+        let result = match self.timeout {
+            None => attempt.await,
+            Some(limit) => match timeout(limit, attempt).await {
+                Ok(result) => result,
+                Err(_) => return Err(Failure::TimedOut(limit)),
+            },
+        };
+        result.map_err(|_| Failure::Panicked)?.map_err(Failure::Error)
+    }
+
+    /// Counts and reports it. True if it is to be tried again.
+    fn failed(&self, key: &InProgress, failure: Failure) -> bool {
+        let counts = &self.shared.counts;
+        counts.failed.add();
+        let error = match failure {
+            Failure::Error(error) => error,
+            Failure::Panicked => {
+                counts.panicked.add();
+                "the reconciler panicked".into()
+            }
+            Failure::TimedOut(limit) => {
+                counts.timed_out.add();
+                let text = format!("the reconcile was not finished within {limit:?}");
+                Error::new(Cause::Timeout, text).into()
+            }
+        };
+        let is_terminal = Terminal::is_in(&*error);
+        if is_terminal {
+            counts.terminal.add();
+        }
+        self.report(key, &error, is_terminal);
+        !is_terminal
+    }
+
+    fn report(&self, key: &InProgress, error: &BoxError, is_terminal: bool) {
+        let (controller, failures) = (&*self.shared.name(), key.failures());
+        if is_terminal {
+            tracing::warn!(controller, %key, "not reconciled, and not tried again until it changes: {error}");
+        } else {
+            tracing::warn!(controller, %key, failures, "not reconciled, and tried again later: {error}");
+        }
+        self.tell(key, error);
+    }
+
+    fn tell(&self, key: &ObjectKey, error: &BoxError) {
+        for report in &self.on_error {
+            // A worker outlives the observers of its errors.
+            if catch_unwind(AssertUnwindSafe(|| report(key, error))).is_err() {
+                tracing::error!(
+                    controller = &*self.shared.name(),
+                    "an observer of errors panicked"
+                );
+            }
+        }
+    }
+
+    /// How long to wait before looking again whether the caches have what was written for a key; none
+    /// if they do, or have not had it for too long.
+    fn wait_for_cache(&self, key: &InProgress) -> Option<Duration> {
+        let Err(behind) = self.shared.writes.ensure_ready(key) else {
+            self.waiting.lock().remove(&**key);
+            return None;
+        };
+        let since = *self.waiting.lock().entry((**key).clone()).or_insert_with(Instant::now);
+        if since.elapsed() < self.consistency_timeout {
+            self.shared.counts.waited_for_cache.add();
+            let left = self.consistency_timeout.saturating_sub(since.elapsed());
+            return Some(since.elapsed().clamp(CACHE_WAIT[0], CACHE_WAIT[1]).min(left));
+        }
+        self.shared.counts.behind.add();
+        self.shared.writes.clear(key);
+        self.waiting.lock().remove(&**key);
+        let limit = self.consistency_timeout;
+        let text = format!("{behind}; reconciled all the same after {limit:?}");
+        tracing::warn!(controller = &*self.shared.name(), %key, "{text}");
+        self.tell(key, &Error::new(Cause::Timeout, text).into());
+        None
+    }
+}

@@ -1,0 +1,177 @@
+//! What can be seen of a controller while it runs.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::workqueue::QueueStatus;
+use crate::{ConsistencyStore, WorkQueue};
+
+/// Looks at a controller, and stops it, while it [runs](crate::Controller::run). Cheap to clone.
+#[derive(Clone)]
+pub struct ControllerHandle(Arc<Shared>);
+
+impl ControllerHandle {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// The controller at a glance.
+    pub fn status(&self) -> ControllerStatus {
+        self.0.status()
+    }
+
+    /// The queue, to add keys from elsewhere.
+    pub fn queue(&self) -> &WorkQueue {
+        &self.0.queue
+    }
+
+    /// Stops it, as [`stop_on`](crate::Controller::stop_on) does.
+    pub fn stop(&self) {
+        self.0.stop.cancel();
+    }
+}
+
+impl fmt::Debug for ControllerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ControllerHandle").field(&self.status()).finish()
+    }
+}
+
+/// A controller at a glance: for readiness probes and debug pages.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ControllerStatus {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it is doing.
+    pub phase: Phase,
+    /// How many keys can be reconciled at the same time. How many are is `queue.running`.
+    pub workers: usize,
+    /// Keys that are ready, delayed and running, and the one that has run for longest.
+    pub queue: QueueStatus,
+    /// Reconciles that went well.
+    pub succeeded: u64,
+    /// Those of them that asked to be called again after a time.
+    pub requeued: u64,
+    /// Reconciles that did not go well, of whatever kind.
+    pub failed: u64,
+    /// Those of them that returned a [`Terminal`](super::Terminal) error.
+    pub terminal: u64,
+    /// Those of them that panicked.
+    pub panicked: u64,
+    /// Those of them that took too long.
+    pub timed_out: u64,
+    /// How often a key had to wait because a cache did not have what had been written for it.
+    pub waited_for_cache: u64,
+    /// How often that took too long, so that the key was reconciled all the same.
+    pub behind: u64,
+}
+
+/// What a controller is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Not started.
+    Idle,
+    /// Waiting until its caches are synced.
+    Syncing,
+    /// Waiting until this process leads. Its caches are synced, and its queue fills.
+    Standby,
+    /// Reconciling.
+    Running,
+    /// Stopped, for good.
+    Stopped,
+}
+
+impl Phase {
+    const ALL: [Self; 5] = [Self::Idle, Self::Syncing, Self::Standby, Self::Running, Self::Stopped];
+}
+
+/// What the handle and the loop share.
+pub(super) struct Shared {
+    name: OnceLock<Arc<str>>,
+    default_name: Arc<str>,
+    pub(super) queue: WorkQueue,
+    pub(super) stop: CancellationToken,
+    pub(super) writes: Arc<ConsistencyStore>,
+    pub(super) workers: AtomicUsize,
+    phase: AtomicUsize,
+    pub(super) counts: Counts,
+}
+
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) succeeded: Count,
+    pub(super) requeued: Count,
+    pub(super) failed: Count,
+    pub(super) terminal: Count,
+    pub(super) panicked: Count,
+    pub(super) timed_out: Count,
+    pub(super) waited_for_cache: Count,
+    pub(super) behind: Count,
+}
+
+#[derive(Default)]
+pub(super) struct Count(AtomicU64);
+
+impl Count {
+    pub(super) fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Shared {
+    pub(super) fn new(default_name: &str) -> Self {
+        Self {
+            name: OnceLock::new(),
+            default_name: default_name.into(),
+            queue: WorkQueue::undecided(),
+            stop: CancellationToken::new(),
+            writes: Arc::default(),
+            workers: AtomicUsize::new(0),
+            phase: AtomicUsize::new(0),
+            counts: Counts::default(),
+        }
+    }
+
+    pub(super) fn set_name(&self, name: &str) {
+        let _ = self.name.set(name.into());
+    }
+
+    pub(super) fn name(&self) -> Arc<str> {
+        self.name.get().unwrap_or(&self.default_name).clone()
+    }
+
+    /// The name of the handlers that fill its queue.
+    pub(super) fn handler_name(&self) -> String {
+        format!("controller {}", self.name())
+    }
+
+    pub(super) fn enter(&self, phase: Phase) {
+        self.phase.store(phase as usize, Ordering::Relaxed);
+    }
+
+    fn status(&self) -> ControllerStatus {
+        let counts = &self.counts;
+        ControllerStatus {
+            name: self.name(),
+            phase: Phase::ALL[self.phase.load(Ordering::Relaxed)],
+            workers: self.workers.load(Ordering::Relaxed),
+            queue: self.queue.status(),
+            succeeded: counts.succeeded.get(),
+            requeued: counts.requeued.get(),
+            failed: counts.failed.get(),
+            terminal: counts.terminal.get(),
+            panicked: counts.panicked.get(),
+            timed_out: counts.timed_out.get(),
+            waited_for_cache: counts.waited_for_cache.get(),
+            behind: counts.behind.get(),
+        }
+    }
+}

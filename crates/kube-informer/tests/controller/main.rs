@@ -1,0 +1,7 @@
+//! Controllers on the embedded server.
+
+mod consistency;
+mod failures;
+mod scene;
+mod stops;
+mod triggers;
