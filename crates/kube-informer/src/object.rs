@@ -9,6 +9,7 @@ mod memo;
 mod metadata;
 mod pack;
 mod problem;
+mod reference;
 mod shared;
 
 use std::any::Any;

@@ -55,6 +55,22 @@ impl<K> Object<K> {
         self.kept(&FINALIZERS)
     }
 
+    /// Returns whether the object has a finalizer of this name.
+    ///
+    /// ```
+    /// use kube_informer::Object;
+    ///
+    /// let pod: Object = Object::from_json(
+    ///     r#"{"metadata": {"name": "web-0", "finalizers": ["example.com/drain"]}}"#,
+    /// )?;
+    /// assert!(pod.has_finalizer("example.com/drain"));
+    /// assert!(!pod.has_finalizer("example.com/volumes"));
+    /// # Ok::<(), kube_informer::Error>(())
+    /// ```
+    pub fn has_finalizer(&self, name: &str) -> bool {
+        self.finalizers().iter().any(|finalizer| finalizer == name)
+    }
+
     /// The owners, in their order. [`controller`](Object::controller) is at hand without a look at
     /// the bytes.
     pub fn owner_references(&self) -> Vec<OwnerRef<'_>> {
