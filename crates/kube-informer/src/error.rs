@@ -70,6 +70,8 @@ pub(crate) enum Cause {
     Protocol,
     /// A version older than one that was seen before: the server has another history.
     Regressed,
+    /// An object that has changed since it was read, or is gone.
+    Conflict,
     /// A body that cannot be decoded as the type that was asked for.
     Decode { key: Option<ObjectKey> },
     /// An object that cannot be kept: no metadata, or a transform that failed.
@@ -121,6 +123,11 @@ impl Error {
     /// A connection or a stream that broke: for sources of one's own, and for fakes.
     pub fn connection(text: impl Into<String>) -> Self {
         Self::new(Cause::Broken, text)
+    }
+
+    /// The same error with words before its text that say what failed by it.
+    pub(crate) fn within(&self, what: impl fmt::Display) -> Self {
+        Self::new(self.cause().clone(), format!("{what}: {self}")).caused_as(self)
     }
 
     /// The same error with a [`source`](std::error::Error::source). The text stays as it is, so the
@@ -178,6 +185,15 @@ impl Error {
     /// 404: the resource is not served (a definition not installed, or gone).
     pub fn is_not_found(&self) -> bool {
         self.code_or_reason(404, "NotFound")
+    }
+    /// 409, or a JSON patch whose test failed: the object has changed since it was read, or is gone. Retry
+    /// once the cache has the newer state.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self.cause(), Cause::Conflict) || self.code_or_reason(409, "Conflict")
+    }
+    /// 409: there is an object of that name.
+    pub fn is_already_exists(&self) -> bool {
+        self.status().is_some_and(|status| status.reason == "AlreadyExists")
     }
     /// 410, by HTTP status or inside a stream: the version is too old, a relist follows.
     pub fn is_expired(&self) -> bool {

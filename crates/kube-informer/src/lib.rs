@@ -134,6 +134,9 @@ mod wire;
 mod client;
 pub mod list_watch;
 
+mod conditions;
+mod finalizer;
+
 mod delta;
 
 pub mod reflector;
@@ -160,10 +163,12 @@ pub mod controller;
 pub use client::client;
 pub use consistency::{Behind, ConsistencyStore};
 pub use controller::{Action, Controller, Reconciler, Request};
+pub use conditions::{ConditionStatus, Conditions, patch_status};
 pub use delta::{Delta, Deltas};
 pub use delta_fifo::DeltaFifo;
 pub use error::{BoxError, Error, Result};
 pub use factory::{FactoryBuilder, SharedInformerFactory};
+pub use finalizer::{Finalizer, finalizer};
 pub use indexer::{Index, Indexer};
 pub use informer::{FromFactory, FromSource, InformerBuilder, SharedInformer};
 pub use key::{KeyRef, ObjectKey};

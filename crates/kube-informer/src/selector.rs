@@ -9,6 +9,8 @@ use kube_core::{Expression, ParseExpressionError, Selector as KubeSelector};
 
 use crate::{Error, Labels, Result};
 
+pub(crate) use parse::{is_prefix as is_subdomain, is_qualified_name};
+
 /// A label selector: parse it (`"app=web,tier in (a,b)".parse()`), or convert kube's own.
 ///
 /// It means what Kubernetes means by it. All of its requirements must be met; `!=` and `notin` are

@@ -24,6 +24,13 @@ pub(crate) fn shown(text: &str, chars_max: usize) -> Cow<'_, str> {
     line.into()
 }
 
+/// As much of a text as fits into so many bytes, in whole characters.
+pub(crate) fn beginning(text: &str, bytes_max: usize) -> &str {
+    let fits = |at: &usize| text.is_char_boundary(*at);
+    let end = (0..=text.len().min(bytes_max)).rev().find(fits).unwrap_or_default();
+    &text[..end]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +51,14 @@ mod tests {
         assert!(safe.starts_with(r"a\nb\r\u{1b}[2J\u{9b}31m\u{202e}gpj.\u{2066}"), "{safe}");
         assert!(safe.chars().all(|c| matches!(c, ' '..='~')), "{safe}");
         assert_eq!(shown(&safe, 1000), safe, "what is safe stays");
+    }
+
+    #[test]
+    fn a_beginning_ends_between_characters() {
+        assert_eq!(beginning("aü", 2), "a");
+        assert_eq!(beginning("aü", 3), "aü");
+        assert_eq!(beginning("名", 2), "");
+        assert_eq!(beginning("", 0), "");
     }
 
     #[test]

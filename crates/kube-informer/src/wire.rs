@@ -4,6 +4,7 @@
 //! chunk. A bad object becomes a value that says so, not the end of a stream.
 
 // What is asked.
+mod endpoint;
 mod query;
 mod request;
 mod target;
@@ -21,9 +22,12 @@ mod list;
 mod peek;
 mod watch;
 
+pub(crate) use endpoint::{Endpoint, Patch};
 pub use item::{ListItem, WatchItem};
 pub(crate) use items::Items;
 use items::Reader;
+/// For modules that are given one and only pass it on.
+pub(crate) use kube_client::{Api, Client};
 pub(crate) use list::ListReader;
 pub(crate) use query::{ListQuery, WatchQuery};
 pub(crate) use request::{Call, Verb, request};

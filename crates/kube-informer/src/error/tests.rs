@@ -14,7 +14,8 @@ fn predicate(cause: &Cause) -> (Predicate, Option<Cause>) {
         Cause::Timeout => (Error::is_timeout, Some(Cause::Silence)),
         Cause::Silence => (Error::is_silence, Some(Cause::Protocol)),
         Cause::Protocol => (Error::is_protocol, Some(Cause::Regressed)),
-        Cause::Regressed => (Error::is_regressed, Some(Cause::Decode { key: None })),
+        Cause::Regressed => (Error::is_regressed, Some(Cause::Conflict)),
+        Cause::Conflict => (Error::is_conflict, Some(Cause::Decode { key: None })),
         Cause::Decode { .. } => (Error::is_decode, Some(Cause::Unreadable { key: None })),
         Cause::Unreadable { .. } => (Error::is_unreadable, Some(Cause::Store)),
         Cause::Store => (Error::is_store, Some(Cause::UnknownIndex)),
@@ -44,10 +45,11 @@ fn every_cause_has_one_predicate() {
 
 #[test]
 fn answers_of_the_server_are_told_apart() {
-    let predicates: [(u16, Predicate); 5] = [
+    let predicates: [(u16, Predicate); 6] = [
         (401, Error::is_unauthorized),
         (403, Error::is_forbidden),
         (404, Error::is_not_found),
+        (409, Error::is_conflict),
         (410, Error::is_expired),
         (429, Error::is_too_many_requests),
     ];
@@ -57,6 +59,22 @@ fn answers_of_the_server_are_told_apart() {
             predicates.iter().filter(|(_, is)| is(&error)).map(|(code, _)| *code).collect();
         assert_eq!((found, error.is_api()), (vec![code], true));
     }
+}
+
+#[test]
+fn an_existing_name_is_no_conflict() {
+    let status = Status { code: 409, reason: "AlreadyExists".to_owned(), ..Status::default() };
+    let error = Error::from_status(status, false);
+    assert!(error.is_already_exists() && !error.is_conflict());
+    assert!(!Error::new(api(409), "").is_already_exists());
+}
+
+#[test]
+fn an_error_within_another_step_keeps_its_cause_and_source() {
+    let inner = Error::connection("it broke").caused_by(io::Error::from(io::ErrorKind::BrokenPipe));
+    let outer = inner.within("the status cannot be written");
+    assert_eq!(outer.to_string(), "the status cannot be written: it broke");
+    assert!(outer.is_connection_broken() && outer.source().is_some());
 }
 
 #[test]

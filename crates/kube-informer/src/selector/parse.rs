@@ -164,6 +164,16 @@ fn check_value(value: &str, at: usize) -> Result<(), Wrong> {
     wrong(what, at)
 }
 
+/// Whether a text is `name` or `prefix/name`, as names of labels, annotations and finalizers are.
+pub(crate) fn is_qualified_name(text: &str) -> bool {
+    let name = match text.split_once('/') {
+        None => text,
+        Some((prefix, _)) if !is_prefix(prefix) => return false,
+        Some((_, name)) => name,
+    };
+    !name.is_empty() && is_name(name)
+}
+
 /// What a value may be, and if it is not empty what the name of a label may be.
 fn is_name(text: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -173,7 +183,8 @@ fn is_name(text: &str) -> bool {
         && !text.ends_with(['-', '_', '.'])
 }
 
-fn is_prefix(text: &str) -> bool {
+/// Whether a text is a DNS subdomain, as prefixes and most names of objects are.
+pub(crate) fn is_prefix(text: &str) -> bool {
     let inside = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
     let part = |part: &str| {
         !part.is_empty()

@@ -12,7 +12,8 @@ use crate::{Error, Result};
 /// A server that cannot leave out what is not metadata sends all of it.
 const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
-const METADATA_WATCH: &str =
+/// Of a watch, and of answers that are one object.
+const METADATA_OBJECT: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 /// What is done to a resource, as RBAC calls it.
@@ -20,6 +21,9 @@ const METADATA_WATCH: &str =
 pub(crate) enum Verb {
     List,
     Watch,
+    Get,
+    Create,
+    Patch,
 }
 
 impl Verb {
@@ -27,6 +31,9 @@ impl Verb {
         match self {
             Verb::List => "list",
             Verb::Watch => "watch",
+            Verb::Get => "get",
+            Verb::Create => "create",
+            Verb::Patch => "patch",
         }
     }
 }
@@ -48,16 +55,19 @@ impl fmt::Display for Call {
     }
 }
 
-/// The request for a call, with the query string that was made for it.
-pub(crate) fn request(call: &Call, query: &str) -> Result<http::Request<Body>> {
-    let target = &call.target;
-    let accept = match call.verb {
-        Verb::List if target.metadata_only => METADATA_LIST,
-        Verb::Watch if target.metadata_only => METADATA_WATCH,
+/// The media types that answer a call.
+pub(super) fn accepted(call: &Call) -> &'static str {
+    match call.verb {
+        Verb::List if call.target.metadata_only => METADATA_LIST,
+        _ if call.target.metadata_only => METADATA_OBJECT,
         _ => "application/json",
-    };
-    let mut request = http::Request::get(format!("{}?{query}", target.path()?))
-        .header(ACCEPT, accept)
+    }
+}
+
+/// The request for a list or watch, with the query string that was made for it.
+pub(crate) fn request(call: &Call, query: &str) -> Result<http::Request<Body>> {
+    let mut request = http::Request::get(format!("{}?{query}", call.target.path()?))
+        .header(ACCEPT, accepted(call))
         // Not gzip, although a list would be smaller: a server compresses each event of a watch on
         // its own, and the layer that kube puts into clients reads the first of them only.
         .header(ACCEPT_ENCODING, "identity")

@@ -11,7 +11,7 @@ use kube_core::Status;
 use kube_core::response::{StatusCause, StatusDetails, StatusSummary};
 use serde_json::Value;
 
-use super::Call;
+use super::{Call, Verb};
 use crate::Error;
 use crate::error::Cause;
 
@@ -201,6 +201,10 @@ fn advice(error: &Error, call: &Call) -> String {
                 None => "with a ClusterRole and a ClusterRoleBinding".to_owned(),
             }
         )
+    } else if error.is_not_found() && !matches!(call.verb, Verb::List | Verb::Watch) {
+        "the server does not have it: is the object or its namespace gone, or is the resource not \
+         served?"
+            .to_owned()
     } else if error.is_not_found() {
         format!(
             "the server does not serve that: is the CustomResourceDefinition installed, are group \

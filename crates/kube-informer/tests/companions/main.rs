@@ -1,0 +1,8 @@
+//! What controllers need beside informers, against the embedded server: finalizers, status, events.
+
+mod cut;
+
+mod finalizers;
+
+mod scene;
+mod status;
