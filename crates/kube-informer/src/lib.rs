@@ -136,6 +136,7 @@ pub mod list_watch;
 
 mod conditions;
 mod finalizer;
+mod recorder;
 
 mod delta;
 
@@ -180,6 +181,7 @@ pub use object::{
 pub use processor::{
     Callbacks, EventHandler, EventStream, HandlerBuilder, Registration, RegistrationGuard,
 };
+pub use recorder::{EventCounts, EventType, Recorder};
 pub use reflector::Reflector;
 pub use selector::Selector;
 pub use status::{ErrorReport, InformerStatus, Next, State};

@@ -1,6 +1,7 @@
 //! What controllers need beside informers, against the embedded server: finalizers, status, events.
 
 mod cut;
+mod events;
 
 mod finalizers;
 

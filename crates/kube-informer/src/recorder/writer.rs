@@ -1,0 +1,223 @@
+//! The task that writes events.
+
+use std::collections::BTreeSet;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use kube_core::Status;
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::correlator::{Correlator, Verdict, Write};
+use super::occurrence::{Occurrence, Source};
+use crate::wire::{Client, Endpoint, Patch, Target};
+use crate::{Error, Result};
+
+/// How often an event is tried, and how long the pauses between are, with up to a quarter more so that the programs of a
+/// cluster do not all come back in the same moment: client-go's `maxTriesPerEvent` and `defaultSleepDuration`.
+pub(super) const TRIES_MAX: u32 = 12;
+pub(super) const PAUSE: Duration = Duration::from_secs(10);
+const JITTER: f64 = 0.25;
+
+/// How old an event may be when it is tried again: what client-go's tries take in all. What happened before
+/// a longer outage matters little after it, and should not keep newer events waiting.
+pub(super) const AGE_MAX: Duration = Duration::from_secs(120);
+
+/// How long one request may take. Events wait behind each other.
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
+
+pub(super) enum Command {
+    Event(Box<Occurrence>),
+    /// Everything before it is to be written; says when it is.
+    Flush(oneshot::Sender<()>),
+}
+
+/// How many events there were, by what became of them.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) written: AtomicU64,
+    pub(super) counted: AtomicU64,
+    pub(super) limited: AtomicU64,
+    pub(super) dropped: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) failed: AtomicU64,
+}
+
+pub(super) fn add_one(count: &AtomicU64) {
+    count.fetch_add(1, Ordering::Relaxed);
+}
+
+pub(super) struct Writer {
+    pub(super) client: Client,
+    pub(super) source: Source,
+    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) counts: Arc<Counts>,
+    pub(super) correlator: Correlator,
+    pub(super) trouble: Trouble,
+}
+
+/// What is wrong with the server, as far as it was logged.
+#[derive(Default)]
+pub(super) struct Trouble {
+    /// When a try last failed that may succeed later; `None` after a success.
+    unreachable: Option<Instant>,
+    /// The codes that it has refused events with.
+    refusals: BTreeSet<u16>,
+}
+
+impl Writer {
+    /// Writes until the last handle is gone, and then what is left.
+    pub(super) async fn run(&mut self) {
+        loop {
+            let due = self.correlator.next_due();
+            let command = tokio::select! {
+                biased;
+                () = reached(due) => {
+                    let now = Instant::now();
+                    let writes = self.correlator.due(now);
+                    self.write_all(&writes, now).await;
+                    continue;
+                }
+                command = self.commands.recv() => command,
+            };
+            match command {
+                Some(Command::Event(new)) => self.observe(&new).await,
+                Some(Command::Flush(done)) => {
+                    self.flush().await;
+                    let _ = done.send(());
+                }
+                None => return self.flush().await,
+            }
+        }
+    }
+
+    /// Counts the events that are left in the queue.
+    pub(super) fn abandon(&mut self) {
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            if matches!(command, Command::Event(_)) {
+                add_one(&self.counts.dropped);
+            }
+        }
+    }
+
+    async fn observe(&mut self, new: &Occurrence) {
+        let (verdict, forgotten) = self.correlator.observe(new, &self.source);
+        if let Some(series) = forgotten {
+            self.write(&series, new.at).await;
+        }
+        match verdict {
+            Verdict::Write(write) => self.write(&write, new.at).await,
+            Verdict::Counted => add_one(&self.counts.counted),
+            Verdict::Limited => add_one(&self.counts.limited),
+        }
+    }
+
+    async fn flush(&mut self) {
+        let now = Instant::now();
+        let writes = self.correlator.unwritten(now);
+        self.write_all(&writes, now).await;
+    }
+
+    async fn write_all(&mut self, writes: &[Write], since: Instant) {
+        for write in writes {
+            self.write(write, since).await;
+        }
+    }
+
+    /// Writes an event of some time, with retries.
+    async fn write(&mut self, write: &Write, since: Instant) {
+        let deadline = since + AGE_MAX;
+        for tries in 1.. {
+            // While it waited, the server was not there either.
+            if self.trouble.unreachable.is_some_and(|at| at >= deadline) {
+                break;
+            }
+            let Err(error) = self.attempt(write).await else {
+                self.trouble.over();
+                return add_one(&self.counts.written);
+            };
+            if !may_pass(&error) {
+                self.trouble.refused(&error);
+                break;
+            }
+            self.trouble.unreachable(&error);
+            let jitter = PAUSE.mul_f64(JITTER * fastrand::f64());
+            let pause = (PAUSE + jitter).max(error.retry_after().unwrap_or_default());
+            if tries == TRIES_MAX || Instant::now() + pause > deadline {
+                break;
+            }
+            sleep(pause).await;
+        }
+        add_one(&self.counts.failed);
+    }
+
+    async fn attempt(&self, write: &Write) -> Result<()> {
+        let event = write.event();
+        let text = |field: &str| event["metadata"][field].as_str().unwrap_or_default();
+        let target = Target {
+            group: "events.k8s.io".to_owned(),
+            version: "v1".to_owned(),
+            plural: "events".to_owned(),
+            namespace: Some(text("namespace").to_owned()),
+            ..Target::default()
+        };
+        let endpoint = Endpoint::new(self.client.clone(), target).wait_max(ANSWER_WAIT_MAX);
+        if let Write::Series(_) = write {
+            let patch = Patch::Merge(json!({"series": event["series"]}));
+            match endpoint.patch(text("name"), &patch).await {
+                // It has expired, or could not be created: it is created with the series.
+                Err(error) if error.is_not_found() => {}
+                result => return done(result.map(drop)),
+            }
+        }
+        match endpoint.create(event).await {
+            // An earlier try has created it, and its answer was lost.
+            Err(error) if error.is_already_exists() => Ok(()),
+            result => done(result.map(drop)),
+        }
+    }
+}
+
+/// An answer that cannot be read says yes as well as another.
+fn done(result: Result<()>) -> Result<()> {
+    result.or_else(|error| if error.is_unreadable() { Ok(()) } else { Err(error) })
+}
+
+/// Whether the same request may succeed later.
+fn may_pass(error: &Error) -> bool {
+    let lasting = |status: &Status| !matches!(status.code, 401 | 429 | 500..);
+    !error.is_invalid() && !error.status().is_some_and(lasting)
+}
+
+impl Trouble {
+    fn over(&mut self) {
+        if self.unreachable.take().is_some() {
+            tracing::info!("events are written again");
+        }
+    }
+
+    fn unreachable(&mut self, error: &Error) {
+        if self.unreachable.replace(Instant::now()).is_none() {
+            let minutes = AGE_MAX.as_secs() / 60;
+            tracing::warn!("events wait, and are lost after {minutes} minutes: {error}");
+        }
+    }
+
+    fn refused(&mut self, error: &Error) {
+        let code = error.status().map_or(0, |status| status.code);
+        if self.refusals.insert(code) {
+            tracing::warn!("an event is lost, as others may be for the same reason: {error}");
+        }
+    }
+}
+
+async fn reached(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
+    }
+}
