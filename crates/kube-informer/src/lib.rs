@@ -117,6 +117,12 @@
 //! [`DeltaFifo`] is a queue of changes, [`Indexer`] a store with indexes that a [`Lister`] reads.
 //! [`Reflector::process_until`] and [`Indexer::process`] put them together, as client-go's low-level
 //! `cache.Controller` does.
+//!
+//! # For controllers
+//!
+//! What a controller does to the objects that it reads from a cache: [`finalizer`] cleans up before an object goes,
+//! [`Conditions`] and [`patch_status`] report what was seen, [`Object::control`] makes an object the owner of others,
+//! and a [`Recorder`] writes events for people. None of them needs an informer to run.
 
 mod error;
 mod json;

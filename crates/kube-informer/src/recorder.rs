@@ -264,10 +264,9 @@ impl Recorder {
     /// Events are written also if this is dropped.
     pub async fn flush(&self) {
         self.start();
+        let runs = self.0.writer.lock().is_none();
         let (done, waited) = oneshot::channel();
-        if self.0.writer.lock().is_none()
-            && self.0.commands.send(Command::Flush(done)).await.is_ok()
-        {
+        if runs && self.0.commands.send(Command::Flush(done)).await.is_ok() {
             // An error says that the task has ended.
             let _ = waited.await;
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use kube_core::Status;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use super::correlator::{Correlator, Verdict, Write};
 use super::occurrence::{Occurrence, Source};
@@ -62,8 +62,8 @@ pub(super) struct Writer {
 /// What is wrong with the server, as far as it was logged.
 #[derive(Default)]
 pub(super) struct Trouble {
-    /// When a try last failed that may succeed later; `None` after a success.
-    unreachable: Option<Instant>,
+    /// Until when nothing is tried, after a try that may succeed later; `None` after a success.
+    pause_until: Option<Instant>,
     /// The codes that it has refused events with.
     refusals: BTreeSet<u16>,
 }
@@ -128,13 +128,15 @@ impl Writer {
         }
     }
 
-    /// Writes an event of some time, with retries.
+    /// Writes an event of some time, with retries. All events wait while the server is not there or wants to be
+    /// left alone.
     async fn write(&mut self, write: &Write, since: Instant) {
         let deadline = since + AGE_MAX;
-        for tries in 1.. {
-            // While it waited, the server was not there either.
-            if self.trouble.unreachable.is_some_and(|at| at >= deadline) {
-                break;
+        for _ in 0..TRIES_MAX {
+            match self.trouble.pause_until {
+                Some(end) if end > deadline => break,
+                Some(end) => sleep_until(end).await,
+                None => {}
             }
             let Err(error) = self.attempt(write).await else {
                 self.trouble.over();
@@ -144,13 +146,7 @@ impl Writer {
                 self.trouble.refused(&error);
                 break;
             }
-            self.trouble.unreachable(&error);
-            let jitter = PAUSE.mul_f64(JITTER * fastrand::f64());
-            let pause = (PAUSE + jitter).max(error.retry_after().unwrap_or_default());
-            if tries == TRIES_MAX || Instant::now() + pause > deadline {
-                break;
-            }
-            sleep(pause).await;
+            self.trouble.pause(&error);
         }
         add_one(&self.counts.failed);
     }
@@ -195,13 +191,15 @@ fn may_pass(error: &Error) -> bool {
 
 impl Trouble {
     fn over(&mut self) {
-        if self.unreachable.take().is_some() {
+        if self.pause_until.take().is_some() {
             tracing::info!("events are written again");
         }
     }
 
-    fn unreachable(&mut self, error: &Error) {
-        if self.unreachable.replace(Instant::now()).is_none() {
+    fn pause(&mut self, error: &Error) {
+        let jitter = PAUSE.mul_f64(JITTER * fastrand::f64());
+        let pause = (PAUSE + jitter).max(error.retry_after().unwrap_or_default());
+        if self.pause_until.replace(Instant::now() + pause).is_none() {
             let minutes = AGE_MAX.as_secs() / 60;
             tracing::warn!("events wait, and are lost after {minutes} minutes: {error}");
         }

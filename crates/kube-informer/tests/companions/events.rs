@@ -195,6 +195,36 @@ async fn busy_server_is_asked_again_after_what_it_says() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn server_that_wants_to_be_left_alone_is_asked_once() {
+    let server = server();
+    let recorder = recorder(&server);
+    server.faults().on(Verb::Create).always().inject(Fault::status_retry_after(429, "200"));
+    for nth in 0..100 {
+        recorder.event(about(&format!("o{nth}")), EventType::Normal, "Up", "Start", "");
+    }
+    recorder.flush().await;
+    assert_eq!((requests(&server).len(), recorder.counts().failed), (1, 100));
+    // Later events wait until then.
+    server.faults().clear();
+    sleep(Duration::from_secs(100)).await;
+    recorder.event(about("later"), EventType::Normal, "Up", "Start", "");
+    let start = Instant::now();
+    recorder.flush().await;
+    assert_eq!((counts(&server), start.elapsed().as_secs()), (vec![1], 100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_can_be_spawned() {
+    let server = server();
+    let recorder = recorder(&server);
+    recorder.event(about("a"), EventType::Normal, "Up", "Start", "");
+    let flushed = recorder.clone();
+    tokio::spawn(async move { flushed.flush().await }).await.unwrap();
+    tokio::spawn(async move { recorder.shutdown().await }).await.unwrap();
+    assert_eq!(counts(&server), [1]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn refused_event_is_not_tried_again() {
     let server = server();
     server.access().deny(Denial::verbs([Verb::Create]).user("jane"));

@@ -4,6 +4,7 @@ mod cut;
 mod events;
 
 mod finalizers;
+mod logs;
 
 mod scene;
 mod status;
