@@ -8,7 +8,10 @@ pub(super) fn differs(current: Option<&Value>, patch: &Value) -> bool {
     let current = current.filter(|value| !is_nothing(value));
     let Value::Object(members) = patch else {
         // Null removes what is there.
-        return current != Some(patch).filter(|value| !value.is_null());
+        return match current {
+            Some(known) => !same(known, patch),
+            None => !patch.is_null(),
+        };
     };
     match current {
         None => members.values().any(|member| differs(None, member)),
@@ -16,6 +19,25 @@ pub(super) fn differs(current: Option<&Value>, patch: &Value) -> bool {
             members.iter().any(|(name, member)| differs(known.get(name), member))
         }
         Some(_) => true,
+    }
+}
+
+/// Whether two values are the same, but for members that are null in one and absent in the other: servers fill in
+/// some, as `lastUpdateTime` in the conditions of a Deployment.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            let matched = |(name, value): (&String, &Value)| match b.get(name) {
+                Some(other) => same(value, other),
+                None => value.is_null(),
+            };
+            a.iter().all(matched)
+                && b.iter().all(|(name, value)| value.is_null() || a.contains_key(name))
+        }
+        _ => a == b,
     }
 }
 
@@ -62,6 +84,16 @@ mod tests {
         }
         assert!(!differs(None, &json!({})) && !differs(None, &json!(null)));
         assert!(differs(None, &json!({"a": {"b": 0}})));
+    }
+
+    #[test]
+    fn null_that_a_server_fills_in_is_no_difference() {
+        let current = json!({"list": [{"a": 1, "time": null}]});
+        assert!(!differs(Some(&current), &json!({"list": [{"a": 1}]})));
+        assert!(!differs(Some(&current), &json!({"list": [{"a": 1, "other": null}]})));
+        assert!(differs(Some(&current), &json!({"list": [{"a": null}]})));
+        assert!(differs(Some(&current), &json!({"list": [{"a": 1, "b": 2}]})));
+        assert!(differs(Some(&json!({"list": [{"a": 1, "b": 2}]})), &json!({"list": [{"a": 1}]})));
     }
 
     #[test]

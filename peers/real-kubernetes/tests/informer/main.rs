@@ -5,6 +5,7 @@
 //! plain list says ([`mirror::Mirror::settle`]). What takes a minute in these takes a minute on the real server.
 
 mod basics;
+mod companions;
 mod custom;
 mod expiry;
 mod fold;
