@@ -165,12 +165,13 @@ mod factory;
 
 mod consistency;
 pub mod controller;
+pub mod leader_election;
 
 #[cfg(feature = "client")]
 pub use client::client;
+pub use conditions::{ConditionStatus, Conditions, patch_status};
 pub use consistency::{Behind, ConsistencyStore};
 pub use controller::{Action, Controller, Reconciler, Request};
-pub use conditions::{ConditionStatus, Conditions, patch_status};
 pub use delta::{Delta, Deltas};
 pub use delta_fifo::DeltaFifo;
 pub use error::{BoxError, Error, Result};
@@ -179,6 +180,7 @@ pub use finalizer::{Finalizer, finalizer};
 pub use indexer::{Index, Indexer};
 pub use informer::{FromFactory, FromSource, InformerBuilder, SharedInformer};
 pub use key::{KeyRef, ObjectKey};
+pub use leader_election::{LeaderElector, Leadership, LeadershipGuard};
 pub use list_watch::{KubeListWatch, ListWatch};
 pub use lister::{List, Lister, NamespaceLister};
 pub use object::{

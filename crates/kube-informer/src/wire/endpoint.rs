@@ -1,4 +1,4 @@
-//! Requests about one object: read it, create it, patch it.
+//! Requests about one object: read it, create it, replace it, patch it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,6 +74,12 @@ impl Endpoint {
     pub(crate) async fn create(&self, object: &Value) -> Result<Object> {
         let body = Some(("application/json", object));
         self.send(Verb::Create, Method::POST, self.target.path()?, body).await
+    }
+
+    /// Fails with a conflict if the object on the server is not at the version of this one.
+    pub(crate) async fn update(&self, name: &str, object: &Value) -> Result<Object> {
+        let path = format!("{}/{}", self.target.path()?, segment(name)?);
+        self.send(Verb::Update, Method::PUT, path, Some(("application/json", object))).await
     }
 
     pub(crate) async fn patch(&self, name: &str, change: &Patch) -> Result<Object> {

@@ -24,6 +24,7 @@ pub(crate) enum Verb {
     Get,
     Create,
     Patch,
+    Update,
 }
 
 impl Verb {
@@ -34,6 +35,7 @@ impl Verb {
             Verb::Get => "get",
             Verb::Create => "create",
             Verb::Patch => "patch",
+            Verb::Update => "update",
         }
     }
 }

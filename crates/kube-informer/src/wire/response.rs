@@ -9,7 +9,7 @@ use kube_client::client::Body;
 use tokio::time::timeout;
 
 use super::status::STATUS_BYTES_MAX;
-use super::{Call, Verb, status};
+use super::{Call, status};
 use crate::{Error, Result};
 
 /// How long reading the answer of a server that says no may take; what has come by then is taken.
@@ -25,7 +25,7 @@ pub(crate) async fn accept(response: Response<Body>, call: &Call) -> Result<Body
         let body = refusal(body).await;
         return Err(status::answered(code.as_u16(), &head.headers, &body, call));
     }
-    if code != StatusCode::OK && !(call.verb == Verb::Create && code == StatusCode::CREATED) {
+    if !matches!(code, StatusCode::OK | StatusCode::CREATED) {
         // Not followed: the token would go to whoever is there.
         let hint = if code.is_redirection() { ": is the server's address right?" } else { "" };
         let code = code.as_u16();

@@ -1,0 +1,287 @@
+//! Leader election on a Lease: of several candidates one leads, and another takes over when it ends.
+//!
+//! It follows the rules of client-go's `leaderelection`, and can share a Lease with candidates written in Go.
+//!
+//! ```
+//! use kube_informer::leader_election::{LeaderElector, RunOutcome};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> kube_informer::Result<()> {
+//! # let server = embedded_apiserver::ApiServer::start();
+//! # let client = server.client();
+//! let elector = LeaderElector::builder(client, "kube-system", "my-operator")
+//!     .on_new_leader(|identity| println!("{identity} leads"))
+//!     .build()?;
+//!
+//! let stop = std::future::pending::<()>(); // elsewhere: tokio::signal::ctrl_c()
+//! let outcome = elector
+//!     .run(stop, |leadership| async move {
+//!         assert!(leadership.is_leader());
+//!         "the work of the leader"
+//!     })
+//!     .await;
+//! assert_eq!(outcome, RunOutcome::Finished("the work of the leader"));
+//! assert!(!elector.is_leader());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`LeaderElector::run`] runs a future while this candidate leads. [`LeaderElector::acquire`] is for programs that
+//! want to do so themselves: it returns a guard.
+//!
+//! # How long leadership lasts
+//!
+//! The leader renews the Lease every retry period. It leads until the *renew deadline* after it has sent the last renewal
+//! that succeeded (10 seconds), by its own monotonic clock. Other candidates take the Lease over when they have not
+//! seen it change for the *lease duration* that it states (15 seconds), by their own clocks. They have seen the last
+//! renewal after it was sent, so the leader has stopped at least the difference of the two (5 seconds) earlier. Clocks
+//! of different machines are never compared; only if one runs much faster than another is that difference used up.
+//!
+//! The end of leadership does not depend on any task being run in time. [`Leadership::is_leader`] looks at
+//! the clock, and [`Leadership::while_leader`], which `run` is made of, does so before each poll of its future. A process
+//! that is stopped for a minute and continued finds that it does not lead before it takes another step.
+//!
+//! # Fencing
+//!
+//! Kubernetes does not check who leads when an object is written. Some things no client can prevent:
+//!
+//! - A write that was sent before leadership ended can arrive afterwards: it may wait in a network or in the server.
+//! - A process that is paused between looking at the clock and sending a request sends it when it is continued. The same
+//!   holds for code that runs long without an await.
+//! - Threads and tasks that the leader has started go on unless they are told to end: see
+//!   [`Leadership::while_leader`].
+//! - The monotonic clock of Linux stands still while a machine is suspended, or a virtual machine is paused by its host. It
+//!   may believe for up to the renew deadline after that that it leads.
+//!
+//! So leader election avoids duplicate work; it does not replace optimistic concurrency. Make writes conditional on the
+//! `resourceVersion` that they are based on: then a late write of a former leader fails with a conflict if the new
+//! one has changed the object. Systems that can compare numbers can be given
+//! [`Leadership::transitions`], which each takeover increments, and refuse writes with a smaller one than they have
+//! seen. It is a fencing token only among candidates with different identities and for as long as the Lease is not
+//! deleted. The Lease's `renewTime` is none: it is a wall clock's.
+//!
+//! # Permissions
+//!
+//! The verbs `get`, `create` and `update` on `leases` of the API group `coordination.k8s.io`, in the Lease's namespace.
+
+mod builder;
+mod campaign;
+mod leadership;
+mod lease;
+mod leases;
+mod settings;
+mod shared;
+mod tenure;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::error::Cause;
+use crate::list_watch::Client;
+use crate::{Error, Result};
+use campaign::Campaign;
+use leadership::{Candidacy, Ending};
+use settings::Settings;
+use shared::Shared;
+
+pub use builder::LeaderElectorBuilder;
+pub use leadership::{Leadership, LeadershipGuard};
+
+/// A candidate for leadership on one Lease. Cheap to clone; clones are one candidate.
+///
+/// See the [module](self) for how to use it and what it guarantees.
+#[derive(Clone)]
+pub struct LeaderElector(Arc<Inner>);
+
+struct Inner {
+    settings: Arc<Settings>,
+    shared: Arc<Shared>,
+    /// Held from the first attempt to the end of the term: an elector is one candidate at a time.
+    campaign: Arc<tokio::sync::Mutex<Campaign>>,
+}
+
+impl LeaderElector {
+    /// Builds an elector for the Lease of that namespace and name, which the first leader creates if it does not exist.
+    pub fn builder(
+        client: Client,
+        namespace: impl Into<String>,
+        name: impl Into<String>,
+    ) -> LeaderElectorBuilder {
+        LeaderElectorBuilder::new(client, namespace.into(), name.into())
+    }
+
+    /// Waits until this candidate leads.
+    ///
+    /// Must be called within a tokio runtime, as a task renews the lease from then on. Never fails: a server that cannot
+    /// be reached or that refuses is asked again, the log and [`status`](Self::status) say why. If there is an earlier
+    /// guard of this elector that has neither been lost nor dropped, waits for that first.
+    ///
+    /// # Cancel safety
+    ///
+    /// Can be dropped at any time. If a request that was under way wins the lease, it is released again (unless
+    /// [`release_on_stop`](LeaderElectorBuilder::release_on_stop) is false).
+    pub async fn acquire(&self) -> LeadershipGuard {
+        let (mut candidacy, won) = self.start();
+        if let Ok(leadership) = won.await {
+            return LeadershipGuard::new(leadership, candidacy);
+        }
+        // The task ends without a word only when the runtime shuts down, and then nothing that waits is polled again.
+        let _ = candidacy.end(Ending::Stop).await;
+        std::future::pending().await
+    }
+
+    /// Waits until this candidate leads, then runs a future for as long as it does.
+    ///
+    /// - When leadership is lost the future is dropped, before another candidate can lead, and
+    ///   [`RunOutcome::Lost`] is returned. The elector can be run again.
+    /// - When `stop` completes the future is dropped, then the lease is released. For a graceful end let the future see
+    ///   the signal itself, and complete.
+    /// - When the future completes the lease is released.
+    ///
+    /// A release takes no longer than the renew deadline; without one ([`release_on_stop`]) the next leader has
+    /// to wait until the lease expires. The future is polled by the caller's task. Tasks that it spawns are not dropped with
+    /// it, see [`Leadership::while_leader`].
+    ///
+    /// To keep taking part in the election, call it in a loop:
+    ///
+    /// ```
+    /// # use kube_informer::leader_election::{LeaderElector, RunOutcome};
+    /// # async fn run(elector: LeaderElector, stop: tokio_util::sync::CancellationToken) {
+    /// while elector.run(stop.cancelled(), |_| async { /* work */ }).await == RunOutcome::Lost {}
+    /// # }
+    /// ```
+    ///
+    /// [`release_on_stop`]: LeaderElectorBuilder::release_on_stop
+    pub async fn run<F: Future>(
+        &self,
+        stop: impl Future,
+        work: impl FnOnce(Leadership) -> F,
+    ) -> RunOutcome<F::Output> {
+        let mut stop = pin!(stop);
+        let (mut candidacy, won) = self.start();
+        let won = tokio::select! {
+            biased;
+            _ = &mut stop => None,
+            won = won => won.ok(),
+        };
+        let Some(leadership) = won else {
+            // A release that failed was logged.
+            let _ = candidacy.end(Ending::Stop).await;
+            return RunOutcome::Stopped;
+        };
+        let guard = LeadershipGuard::new(leadership.clone(), candidacy);
+        let outcome = tokio::select! {
+            biased;
+            _ = stop => RunOutcome::Stopped,
+            output = leadership.while_leader(work(leadership.clone())) => {
+                output.map_or(RunOutcome::Lost, RunOutcome::Finished)
+            }
+        };
+        guard.stop().await;
+        outcome
+    }
+
+    /// Starts the task of a candidate.
+    fn start(&self) -> (Candidacy, oneshot::Receiver<Leadership>) {
+        let (won, winning) = oneshot::channel();
+        let (ending, ended) = oneshot::channel();
+        let task = tokio::spawn(tenure::tenure(self.0.clone(), won, ended));
+        (Candidacy::new(ending, task), winning)
+    }
+
+    /// The identity of this candidate.
+    pub fn identity(&self) -> &str {
+        &self.0.settings.identity
+    }
+
+    /// Whether this candidate leads now, by the clock: see [`Leadership::is_leader`].
+    pub fn is_leader(&self) -> bool {
+        self.0.shared.look(|state| state.term.as_ref().is_some_and(|term| term.is_leader()))
+    }
+
+    /// The holder of the Lease when it was last seen, which may have expired since. `None` if it had none, or has not been
+    /// seen.
+    pub fn leader(&self) -> Option<Arc<str>> {
+        self.0.shared.look(|state| state.leader.clone())
+    }
+
+    /// The elector at a glance: for debug pages and metrics.
+    pub fn status(&self) -> LeaderElectorStatus {
+        let Inner { settings, shared, .. } = &*self.0;
+        shared.look(|state| LeaderElectorStatus {
+            lease: settings.lease.as_str().into(),
+            identity: settings.identity.clone(),
+            leader: state.leader.clone(),
+            is_leader: state.term.as_ref().is_some_and(|term| term.is_leader()),
+            terms: state.terms,
+            slow_path_total: state.slow_path,
+            last_error: state.last_error.clone(),
+        })
+    }
+
+    /// Fails if the program still holds on to leadership although the lease has expired more than `tolerance` ago: its work
+    /// does not end, as if it were stuck. For liveness probes, so that the process is restarted.
+    ///
+    /// A candidate that does not lead is healthy.
+    pub fn check(&self, tolerance: Duration) -> Result<()> {
+        let Inner { settings, shared, .. } = &*self.0;
+        let Some(term) = shared.look(|state| state.term.clone()) else { return Ok(()) };
+        let silence = term.renewed().elapsed();
+        if !term.is_held() || silence <= settings.lease_duration.saturating_add(tolerance) {
+            return Ok(());
+        }
+        let text = format!(
+            "the lease {} was last renewed {silence:.1?} ago and has expired, but the work of the leader has not ended: \
+             restart the process if it is stuck",
+            settings.lease
+        );
+        Err(Error::new(Cause::Timeout, text))
+    }
+}
+
+impl fmt::Debug for LeaderElector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaderElector")
+            .field("lease", &self.0.settings.lease)
+            .field("identity", &self.0.settings.identity)
+            .field("leader", &self.leader())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How [`LeaderElector::run`] ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunOutcome<T> {
+    /// The future completed.
+    Finished(T),
+    /// Leadership was lost, and the future dropped.
+    Lost,
+    /// `stop` completed, and the future, if it had started, was dropped.
+    Stopped,
+}
+
+/// An elector at a glance.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LeaderElectorStatus {
+    /// Namespace and name of the Lease.
+    pub lease: Arc<str>,
+    /// The identity of this candidate.
+    pub identity: Arc<str>,
+    /// The holder of the Lease when it was last seen.
+    pub leader: Option<Arc<str>>,
+    /// Whether this candidate leads now.
+    pub is_leader: bool,
+    /// The number of times that this candidate has become leader.
+    pub terms: u64,
+    /// The number of renewals that had to read the Lease first, because a write without that failed.
+    pub slow_path_total: u64,
+    /// The last error of a request, also when it has been overcome.
+    pub last_error: Option<Error>,
+}

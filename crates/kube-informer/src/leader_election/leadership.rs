@@ -1,0 +1,278 @@
+//! One term of a leader: how long it lasts, and the handles on it.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::ops::Deref;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+
+use crate::{Error, Result};
+
+/// The time between winning a lease and letting go of it.
+///
+/// The clock decides: a term is over when its deadline has passed, whether or not any task has noticed. A process
+/// that was paused is thus not the leader in its first instruction after the pause.
+pub(super) struct Term {
+    state: watch::Sender<TermState>,
+    renew_deadline: Duration,
+    transitions: u64,
+}
+
+#[derive(Clone, Copy)]
+struct TermState {
+    /// The start of the last request that has acquired or renewed the lease. Other candidates cannot have seen
+    /// that write any earlier.
+    renewed: Instant,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Phase {
+    Leading,
+    /// The guard is still held, although the lease is lost.
+    Lost,
+    /// The guard is gone.
+    Over,
+}
+
+impl Term {
+    pub(super) fn new(renewed: Instant, renew_deadline: Duration, transitions: u64) -> Self {
+        let (state, _) = watch::channel(TermState { renewed, phase: Phase::Leading });
+        Self { state, renew_deadline, transitions }
+    }
+
+    pub(super) fn is_leader(&self) -> bool {
+        self.until(*self.state.borrow()).is_some()
+    }
+
+    /// When the term ends unless it is renewed, `None` if it is over.
+    fn until(&self, state: TermState) -> Option<Instant> {
+        let deadline = state.renewed + self.renew_deadline;
+        (state.phase == Phase::Leading && Instant::now() < deadline).then_some(deadline)
+    }
+
+    /// The start of the last request that has renewed the lease.
+    pub(super) fn renewed(&self) -> Instant {
+        self.state.borrow().renewed
+    }
+
+    /// Whether the guard is still held.
+    pub(super) fn is_held(&self) -> bool {
+        self.state.borrow().phase != Phase::Over
+    }
+
+    /// Extends the term, unless it is over: what was lost once stays lost, as the program may have acted on that.
+    pub(super) fn renew(&self, started: Instant) -> bool {
+        self.state.send_if_modified(|state| {
+            let leads = self.until(*state).is_some();
+            if leads {
+                state.renewed = started;
+            }
+            leads
+        })
+    }
+
+    /// Ends the term at once.
+    pub(super) fn lose(&self) {
+        self.state.send_if_modified(|state| {
+            let leads = state.phase == Phase::Leading;
+            if leads {
+                state.phase = Phase::Lost;
+            }
+            leads
+        });
+    }
+
+    /// Ends the term because its guard is gone.
+    pub(super) fn let_go(&self) {
+        self.state.send_modify(|state| state.phase = Phase::Over);
+    }
+
+    /// Waits until the term is over.
+    pub(super) async fn lost(&self) {
+        let mut state = self.state.subscribe();
+        loop {
+            let now = *state.borrow_and_update();
+            let Some(deadline) = self.until(now) else { return };
+            tokio::select! {
+                biased;
+                _ = state.changed() => {}
+                () = sleep_until(deadline) => {}
+            }
+        }
+    }
+}
+
+/// A view of one term as leader: whether it lasts, and for how long. Cheap to clone.
+///
+/// It holds nothing: the term lasts for as long as the [`LeadershipGuard`] does, or the future that
+/// [`LeaderElector::run`](super::LeaderElector::run) runs. Once a term is over it stays over, even if the same elector
+/// becomes leader again: that is another term.
+#[derive(Clone)]
+pub struct Leadership(pub(super) Arc<Term>);
+
+impl Leadership {
+    /// Whether this is the leader now.
+    ///
+    /// Looks at the clock, not at a flag that a task would have to set: false as soon as the lease has not been renewed
+    /// for the renew deadline, also if the process was paused in the meantime.
+    pub fn is_leader(&self) -> bool {
+        self.0.is_leader()
+    }
+
+    /// Waits until leadership is lost or given up. Returns at once if it is.
+    pub async fn lost(&self) {
+        self.0.lost().await;
+    }
+
+    /// How long leadership will last unless the lease is renewed; zero if it is over.
+    ///
+    /// A request that must not take effect under the next leader should be given at most this time, and even then it can
+    /// arrive late: see [what fencing can do](super#fencing).
+    pub fn remaining(&self) -> Duration {
+        let until = self.0.until(*self.0.state.borrow());
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// The Lease's `leaseTransitions` in this term: each takeover increments it, so that it can serve as a
+    /// [fencing token](super#fencing).
+    pub fn transitions(&self) -> u64 {
+        self.0.transitions
+    }
+
+    /// Runs a future for as long as leadership lasts. Returns its output, or `None` if leadership was lost first.
+    ///
+    /// The clock is checked before each poll, so a process that was paused does not run one more step of the future as
+    /// leader. When leadership is lost the future is dropped, before this returns and before another candidate can have the
+    /// lease. Tasks that the future has spawned are not dropped with it: wrap each of them, or have the future own
+    /// them in a `JoinSet`.
+    ///
+    /// ```
+    /// # use kube_informer::LeaderElector;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> kube_informer::Result<()> {
+    /// # let client = embedded_apiserver::ApiServer::start().client();
+    /// let elector = LeaderElector::builder(client, "default", "my-operator").build()?;
+    /// let guard = elector.acquire().await;
+    /// let leadership = guard.leadership().clone();
+    /// let worker = tokio::spawn(async move {
+    ///     leadership.while_leader(async { "worked" }).await
+    /// });
+    /// assert_eq!(worker.await.unwrap(), Some("worked"));
+    /// # guard.release().await
+    /// # }
+    /// ```
+    pub async fn while_leader<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let mut lost = pin!(self.0.lost());
+        poll_fn(|context| {
+            // `lost` wakes the task at the deadline. The timer behind it may be late, the clock is not.
+            if lost.as_mut().poll(context).is_ready() || !self.is_leader() {
+                return Poll::Ready(None);
+            }
+            future.as_mut().poll(context).map(Some)
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for Leadership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leadership")
+            .field("remaining", &self.remaining())
+            .field("transitions", &self.transitions())
+            .finish()
+    }
+}
+
+/// Leadership that lasts until this is dropped or [released](Self::release), or until it is lost.
+///
+/// A task renews the lease in the background. Dropping the guard ends that; if the elector
+/// [releases on stop](super::LeaderElectorBuilder::release_on_stop), the task then gives the lease to the next candidate. End
+/// everything that must run on one leader only *before* the guard is dropped.
+#[derive(Debug)]
+pub struct LeadershipGuard {
+    leadership: Leadership,
+    candidacy: Candidacy,
+}
+
+impl LeadershipGuard {
+    pub(super) fn new(leadership: Leadership, candidacy: Candidacy) -> Self {
+        Self { leadership, candidacy }
+    }
+
+    /// A view of this term that can be cloned and given to others.
+    pub fn leadership(&self) -> &Leadership {
+        &self.leadership
+    }
+
+    /// Gives up the lease, so that another candidate can take it at once, and waits until that is done.
+    ///
+    /// Leadership ends right away, whatever the result. It is fine if the lease is not ours any more. With an error the
+    /// lease may still name this candidate; it then expires after the lease duration. Takes no longer than the renew
+    /// deadline.
+    pub async fn release(mut self) -> Result<()> {
+        self.leadership.0.let_go();
+        self.candidacy.end(Ending::Release).await
+    }
+
+    /// As on a drop, but waits until it is done.
+    pub(super) async fn stop(mut self) {
+        self.leadership.0.let_go();
+        // A release that failed was logged.
+        let _ = self.candidacy.end(Ending::Stop).await;
+    }
+}
+
+impl Deref for LeadershipGuard {
+    type Target = Leadership;
+
+    fn deref(&self) -> &Leadership {
+        &self.leadership
+    }
+}
+
+impl Drop for LeadershipGuard {
+    fn drop(&mut self) {
+        self.leadership.0.let_go();
+    }
+}
+
+/// How a candidacy ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Ending {
+    /// The lease is released if the elector releases on stop.
+    Stop,
+    /// The lease is released.
+    Release,
+}
+
+/// The task that acquires and renews. It ends with this value: at once, or after releasing the lease.
+#[derive(Debug)]
+pub(super) struct Candidacy {
+    ending: Option<oneshot::Sender<Ending>>,
+    task: JoinHandle<Result<()>>,
+}
+
+impl Candidacy {
+    pub(super) fn new(ending: oneshot::Sender<Ending>, task: JoinHandle<Result<()>>) -> Self {
+        Self { ending: Some(ending), task }
+    }
+
+    /// Ends the task and waits for it.
+    pub(super) async fn end(&mut self, ending: Ending) -> Result<()> {
+        if let Some(sender) = self.ending.take() {
+            // If the task is gone, there is nothing to end.
+            let _ = sender.send(ending);
+        }
+        let ended = (&mut self.task).await;
+        ended.unwrap_or_else(|_| {
+            Err(Error::connection("the lease was not released: the runtime has shut down"))
+        })
+    }
+}

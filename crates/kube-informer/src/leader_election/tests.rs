@@ -1,0 +1,5 @@
+mod acquiring;
+mod ending;
+mod paused;
+mod renewing;
+mod scene;
