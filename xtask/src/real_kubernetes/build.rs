@@ -28,7 +28,10 @@ fn one(recipe: &Recipe, directory: &Path) -> Result<(), String> {
     let go_mod = read(&sources.join("go.mod"))?;
     let version = recipe.version(&go_mod)?;
     // The programs are kept for as long as what they were built from stays the same, to the letter.
-    let wanted = format!("{go_mod}\n{}", read(&sources.join("go.sum"))?);
+    let mut wanted = format!("{go_mod}\n{}", read(&sources.join("go.sum"))?);
+    for file in go_files(&sources)? {
+        wanted.push_str(&read(&file)?);
+    }
     let stamp = directory.join(format!("{}.built-from", recipe.module));
     let there = |(program, _): &(&str, &str)| directory.join(program).exists();
     if recipe.programs.iter().all(there)
@@ -73,6 +76,16 @@ fn go(
         Err(error) if error.kind() == ErrorKind::NotFound => Err(NO_GO.to_owned()),
         Err(error) => Err(format!("cannot run go: {error}")),
     }
+}
+
+/// The code of a module that has some of its own, in order.
+fn go_files(sources: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(sources).map_err(|error| cannot("read", sources, &error))?;
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<_> =
+        files.filter(|file| file.extension().is_some_and(|end| end == "go")).collect();
+    files.sort();
+    Ok(files)
 }
 
 fn read(file: &Path) -> Result<String, String> {
