@@ -143,3 +143,16 @@ fn workqueue_retries_gives_up_and_sees_changes_and_the_end() {
     assert_eq!(rest.last().map(String::as_str), Some("default/nginx is gone"), "{rest:?}");
     assert!(rest.len() <= 2, "{rest:?}");
 }
+
+#[test]
+fn leader_election_has_one_leader_after_the_other() {
+    let lines = run("leader_election");
+    let (first, second) = if lines[0].starts_with("replica-0") { (0, 1) } else { (1, 0) };
+    let of = |replica: usize, before: usize| {
+        let work = (1..=3).map(move |step| format!("replica-{replica} works, step {step}"));
+        let done = format!("replica-{replica} is done, {before} led before");
+        [format!("replica-{replica} leads")].into_iter().chain(work).chain([done])
+    };
+    let expected: Vec<_> = of(first, 0).chain(of(second, 1)).collect();
+    assert_eq!(lines, expected);
+}

@@ -92,7 +92,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::wire::Target;
+    use crate::wire::{Target, Verb};
 
     fn call() -> Call {
         let target = Target::from_path("/api/v1/pods", None).unwrap();
