@@ -47,7 +47,9 @@
 //! - A reconcile does not begin before the caches have what this controller [wrote](Request::wrote) for
 //!   the same key.
 //!
-//! Informers are shared: ten controllers of one kind cost one list and one watch.
+//! Informers are shared: ten controllers of one kind cost one list and one watch. With
+//! [leader election](Controller::leader_election) keys are reconciled only while this process leads; the caches
+//! are filled before that.
 
 mod predicate;
 mod request;
@@ -65,7 +67,7 @@ use futures_util::FutureExt;
 use crate::processor::owner_key;
 use crate::workqueue::RateLimiter;
 use crate::{
-    BoxError, NotSynced, Object, ObjectKey, Registration, SharedInformer, Untyped, WorkQueue,
+    BoxError, LeaderElector, NotSynced, Object, ObjectKey, Registration, SharedInformer, Untyped, WorkQueue,
 };
 
 pub use predicate::Predicate;
@@ -107,6 +109,7 @@ struct Options {
     graceful_stop: Duration,
     consistency_timeout: Duration,
     on_error: Vec<Box<OnError>>,
+    elector: Option<LeaderElector>,
     stop: BoxFuture<'static, ()>,
 }
 
@@ -120,6 +123,7 @@ impl<K: 'static> Controller<K> {
             graceful_stop: GRACEFUL_STOP,
             consistency_timeout: CONSISTENCY_TIMEOUT,
             on_error: Vec::new(),
+            elector: None,
             stop: std::future::pending().boxed(),
         };
         Self {
@@ -261,6 +265,31 @@ impl<K: 'static> Controller<K> {
     /// Those that take longer are dropped where they wait.
     pub fn graceful_stop(mut self, limit: Duration) -> Self {
         self.options.graceful_stop = limit;
+        self
+    }
+
+    /// Reconciles only while this candidate leads.
+    ///
+    /// The caches are filled, and the queue with them, before that: a new leader begins at once. When
+    /// leadership is lost, reconciles that run are dropped before another candidate can lead, and the
+    /// controller waits until it leads again. When it is stopped it finishes what runs, and then releases the
+    /// lease.
+    ///
+    /// Controllers that are given clones of one elector lead together: the lease is released when the last
+    /// of them has stopped. See [fencing](crate::leader_election#fencing) for what this cannot prevent.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{Controller, LeaderElector, SharedInformerFactory};
+    /// # fn example(client: kube::Client) -> kube_informer::Result<()> {
+    /// let elector = LeaderElector::builder(client.clone(), "kube-system", "my-operator").build()?;
+    /// let factory = SharedInformerFactory::new(client);
+    /// let controller = Controller::new(&factory.informer::<ConfigMap>()).leader_election(&elector);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn leader_election(mut self, elector: &LeaderElector) -> Self {
+        self.options.elector = Some(elector.clone());
         self
     }
 

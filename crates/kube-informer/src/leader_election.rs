@@ -77,7 +77,7 @@ mod tests;
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -104,6 +104,8 @@ struct Inner {
     shared: Arc<Shared>,
     /// Held from the first attempt to the end of the term: an elector is one candidate at a time.
     campaign: Arc<tokio::sync::Mutex<Campaign>>,
+    /// The term that controllers of this process have together. Locked while one of them campaigns.
+    together: tokio::sync::Mutex<Weak<LeadershipGuard>>,
 }
 
 impl LeaderElector {
@@ -134,6 +136,17 @@ impl LeaderElector {
         // The task ends without a word only when the runtime shuts down, and then nothing that waits is polled again.
         let _ = candidacy.end(Ending::Stop).await;
         std::future::pending().await
+    }
+
+    /// The same for several that lead together: the lease is held until the last of them lets go. Cancel safe.
+    pub(crate) async fn acquire_together(&self) -> Arc<LeadershipGuard> {
+        let mut together = self.0.together.lock().await;
+        if let Some(guard) = together.upgrade().filter(|guard| guard.is_leader()) {
+            return guard;
+        }
+        let guard = Arc::new(self.acquire().await);
+        *together = Arc::downgrade(&guard);
+        guard
     }
 
     /// Waits until this candidate leads, then runs a future for as long as it does.

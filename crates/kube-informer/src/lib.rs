@@ -164,8 +164,9 @@ mod informer;
 mod factory;
 
 mod consistency;
-pub mod controller;
 pub mod leader_election;
+
+pub mod controller;
 
 #[cfg(feature = "client")]
 pub use client::client;

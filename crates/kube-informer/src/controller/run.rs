@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Cause;
+use crate::leader_election::Leadership;
 use crate::{
     BoxError, Error, InProgress, Lister, NotSynced, ObjectKey, RegistrationGuard, SharedInformer,
 };
@@ -57,11 +58,12 @@ impl Loop {
         let handlers = triggers.into_iter().map(|join| join(&shared.queue).remove_on_drop());
         let handlers: Vec<_> = handlers.collect();
         caches.iter().for_each(SharedInformer::start);
-        tokio::select! {
-            biased;
-            () = &mut stop => return Ok(()),
-            synced = synced(&caches, &handlers, options.sync_timeout) => synced?,
+        let synced = synced(&caches, &handlers, options.sync_timeout);
+        match until(&mut stop, synced).await {
+            None => return Ok(()),
+            Some(synced) => synced?,
         }
+        shared.enter(Phase::Standby);
         let work = Arc::new(Work {
             objects: caches[0].lister(),
             reconcile,
@@ -71,8 +73,40 @@ impl Loop {
             on_error: options.on_error,
             shared,
         });
-        Workers::start(&work, options.workers).until(stop, options.graceful_stop).await;
+        let (count, graceful) = (options.workers, options.graceful_stop);
+        let Some(elector) = options.elector else {
+            let workers = Workers::start(&work, count, None);
+            stop.await;
+            workers.finish(graceful).await;
+            return Ok(());
+        };
+        while let Some(term) = until(&mut stop, elector.acquire_together()).await {
+            let workers = Workers::start(&work, count, Some(term.leadership()));
+            if until(&mut stop, term.lost()).await.is_some() {
+                work.shared.enter(Phase::Standby);
+                tracing::warn!(controller = &*work.shared.name(), "leadership is lost");
+                continue;
+            }
+            workers.finish(graceful).await;
+            // Not before the last of those who lead together has finished.
+            if let Some(term) = Arc::into_inner(term) {
+                term.stop().await;
+            }
+            break;
+        }
         Ok(())
+    }
+}
+
+/// The output of a future, unless it is stopped before.
+async fn until<T>(
+    stop: &mut (impl Future<Output = ()> + Unpin),
+    future: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = stop => None,
+        output = future => Some(output),
     }
 }
 
@@ -124,19 +158,26 @@ struct Workers {
 }
 
 impl Workers {
-    fn start(work: &Arc<Work>, count: usize) -> Self {
+    /// Those of a leader end with its term, before another can lead.
+    fn start(work: &Arc<Work>, count: usize, leadership: Option<&Leadership>) -> Self {
         work.shared.enter(Phase::Running);
         let take_no_more = CancellationToken::new();
         let mut tasks = JoinSet::new();
         for _ in 0..count {
-            tasks.spawn(worker(work.clone(), take_no_more.clone()));
+            let (worker, leadership) =
+                (worker(work.clone(), take_no_more.clone()), leadership.cloned());
+            tasks.spawn(async move {
+                match leadership {
+                    None => worker.await,
+                    Some(leadership) => leadership.while_leader(worker).await.unwrap_or_default(),
+                }
+            });
         }
         Self { tasks, take_no_more, work: work.clone() }
     }
 
-    /// Ends them when this is ready: what runs may finish in some time, and is dropped after it.
-    async fn until(mut self, stop: impl Future<Output = ()>, graceful: Duration) {
-        stop.await;
+    /// Takes no more keys. Reconciles that run may finish in some time, and are dropped after it.
+    async fn finish(mut self, graceful: Duration) {
         self.take_no_more.cancel();
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if timeout(graceful, all).await.is_ok() {

@@ -118,7 +118,8 @@ impl LeaderElectorBuilder {
         let (settings, shared) = (Arc::new(settings), Arc::new(Shared::default()));
         let campaign = Campaign::new(settings.clone(), shared.clone(), leases, rng);
         let campaign = Arc::new(tokio::sync::Mutex::new(campaign));
-        Ok(LeaderElector(Arc::new(Inner { settings, shared, campaign })))
+        let together = tokio::sync::Mutex::default();
+        Ok(LeaderElector(Arc::new(Inner { settings, shared, campaign, together })))
     }
 }
 

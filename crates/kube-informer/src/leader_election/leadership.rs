@@ -222,7 +222,7 @@ impl LeadershipGuard {
     }
 
     /// As on a drop, but waits until it is done.
-    pub(super) async fn stop(mut self) {
+    pub(crate) async fn stop(mut self) {
         self.leadership.0.let_go();
         // A release that failed was logged.
         let _ = self.candidacy.end(Ending::Stop).await;

@@ -2,6 +2,7 @@
 
 mod consistency;
 mod failures;
+mod leader;
 mod scene;
 mod stops;
 mod triggers;
