@@ -67,7 +67,8 @@ use futures_util::FutureExt;
 use crate::processor::owner_key;
 use crate::workqueue::RateLimiter;
 use crate::{
-    BoxError, LeaderElector, NotSynced, Object, ObjectKey, Registration, SharedInformer, Untyped, WorkQueue,
+    BoxError, LeaderElector, NotSynced, Object, ObjectKey, Registration, SharedInformer, Untyped,
+    WorkQueue,
 };
 
 pub use predicate::Predicate;

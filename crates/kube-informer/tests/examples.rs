@@ -156,3 +156,31 @@ fn leader_election_has_one_leader_after_the_other() {
     let expected: Vec<_> = of(first, 0).chain(of(second, 1)).collect();
     assert_eq!(lines, expected);
 }
+
+#[test]
+fn controller_keeps_a_deployment_for_each_foo() {
+    assert_eq!(
+        run("controller"),
+        [
+            "default/web gets a Deployment of 1",
+            "default/web is scaled to 3",
+            "default/web gets a Deployment of 3",
+            "default/web is gone",
+        ]
+    );
+}
+
+#[test]
+fn operator_publishes_repairs_refuses_and_cleans_up() {
+    assert_eq!(
+        run("operator"),
+        [
+            "ConfigMap is written: default/hello",
+            "Service is written: default/hello",
+            r#"default/hello is ready: Some(("True", "Published"))"#,
+            "ConfigMap is written: default/hello", // what was damaged
+            r#"default/hello is ready: Some(("False", "BadPort"))"#,
+            "default/hello leaves the search engines",
+        ]
+    );
+}

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
-use kube::{Client, Config};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::PostParams;
+use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -66,6 +68,22 @@ impl Cluster {
             }
         }
         Ok(())
+    }
+
+    /// Defines a custom resource, unless it is defined already.
+    pub(crate) async fn define(&self, crd: &CustomResourceDefinition) -> anyhow::Result<()> {
+        match Api::all(self.client()).create(&PostParams::default(), crd).await {
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+            result => Ok(result.map(drop)?),
+        }
+    }
+
+    /// On a real cluster: until Ctrl-C. On the embedded server: until the play is over.
+    pub(crate) async fn stage(
+        &self,
+        play: impl Future<Output = anyhow::Result<()>>,
+    ) -> anyhow::Result<()> {
+        if self.server.is_some() { play.await } else { Ok(tokio::signal::ctrl_c().await?) }
     }
 
     /// On a real cluster: until Ctrl-C. On the embedded server: what every informer article does,

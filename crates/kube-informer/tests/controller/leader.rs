@@ -24,8 +24,7 @@ fn controller(server: &ApiServer) -> Controller<ConfigMap> {
 async fn one_of_two_reconciles_and_the_other_takes_over_with_a_full_cache() {
     let server = ApiServer::start();
     server.create(map("a")).unwrap();
-    let start =
-        |name: &str| run_idle(controller(&server).leader_election(&elector(&server, name)));
+    let start = |name: &str| run_idle(controller(&server).leader_election(&elector(&server, name)));
     let mut first = start("first");
     assert_eq!(first.next().await, ("a".into(), true));
     let mut second = start("second");
