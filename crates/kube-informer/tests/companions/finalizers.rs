@@ -205,6 +205,23 @@ async fn changes_of_other_finalizers_need_no_retry() {
 }
 
 #[tokio::test]
+async fn stale_list_never_adds_a_copy_or_removes_another() {
+    let server = server();
+    create(&server, "a");
+    set_finalizers(&server, "a", &["example.com/x"]);
+    let stale = read(&server, "a").unwrap();
+    set_finalizers(&server, "a", &["example.com/x", NAME]);
+    assert_eq!(reconcile(&server, &stale, NAME).await.unwrap(), Some("apply"));
+    assert_eq!(finalizers(&server, "a"), ["example.com/x", NAME]);
+    set_finalizers(&server, "a", &["example.com/x", NAME, "example.com/y"]);
+    delete(&server, "a");
+    let stale = read(&server, "a").unwrap();
+    set_finalizers(&server, "a", &[NAME, "example.com/y"]);
+    assert_eq!(reconcile(&server, &stale, NAME).await.unwrap(), Some("cleanup"));
+    assert_eq!(finalizers(&server, "a"), ["example.com/y"]);
+}
+
+#[tokio::test]
 async fn other_changes_are_no_conflict() {
     let server = server();
     let stale = create(&server, "a");
