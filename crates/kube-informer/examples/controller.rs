@@ -32,25 +32,25 @@ impl Reconciler<Foo> for Foos {
     type Error = anyhow::Error;
 
     async fn reconcile(&self, request: Request<Foo>) -> anyhow::Result<Action> {
-        let Some(foo) = &request.object else {
+        let Some(object) = &request.object else {
             println!("{} is gone", request.key); // and its Deployment goes with it
             return Ok(Action::await_change());
         };
-        let replicas = foo.decode()?.spec.replicas;
-        let api = Api::namespaced(self.client.clone(), foo.namespace().unwrap_or_default());
+        let replicas = object.decode()?.spec.replicas;
+        let api = Api::namespaced(self.client.clone(), object.namespace().unwrap_or_default());
         let written = match self.deployments.lister().get(&request.key) {
             None => {
                 println!("{} gets a Deployment of {replicas}", request.key);
-                api.create(&PostParams::default(), &deployment(foo, replicas)?).await?
+                api.create(&PostParams::default(), &deployment(object, replicas)?).await?
             }
             Some(deployment) => {
-                anyhow::ensure!(deployment.is_controlled_by(foo), "the Deployment is not ours");
+                anyhow::ensure!(deployment.is_controlled_by(object), "the Deployment is not ours");
                 if deployment.field("spec.replicas")? == Some(replicas) {
                     return Ok(Action::await_change());
                 }
                 println!("{} is scaled to {replicas}", request.key);
                 let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-                api.patch(foo.name(), &PatchParams::default(), &patch).await?
+                api.patch(object.name(), &PatchParams::default(), &patch).await?
             }
         };
         // Nothing is decided before the cache has it.
@@ -59,10 +59,10 @@ impl Reconciler<Foo> for Foos {
     }
 }
 
-fn deployment(foo: &Object<Foo>, replicas: i32) -> anyhow::Result<Deployment> {
-    let labels = json!({"foo": foo.name()});
+fn deployment(object: &Object<Foo>, replicas: i32) -> anyhow::Result<Deployment> {
+    let labels = json!({"foo": object.name()});
     let mut deployment = serde_json::from_value(json!({
-        "metadata": {"name": foo.name()},
+        "metadata": {"name": object.name()},
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": labels},
@@ -72,7 +72,7 @@ fn deployment(foo: &Object<Foo>, replicas: i32) -> anyhow::Result<Deployment> {
             },
         },
     }))?;
-    foo.control(&mut deployment)?;
+    object.control(&mut deployment)?;
     Ok(deployment)
 }
 
@@ -102,8 +102,8 @@ async fn play(client: Client) -> anyhow::Result<()> {
     let step = || sleep(Duration::from_millis(400));
     let foos = Api::<Foo>::default_namespaced(client.clone());
     let deployments = Api::<Deployment>::default_namespaced(client);
-    let foo = Foo::new("web", FooSpec { replicas: 1 });
-    foos.create(&PostParams::default(), &foo).await?;
+    let created = Foo::new("web", FooSpec { replicas: 1 });
+    foos.create(&PostParams::default(), &created).await?;
     step().await;
     let scaled = Patch::Merge(json!({"spec": {"replicas": 3}}));
     foos.patch("web", &PatchParams::default(), &scaled).await?;

@@ -152,14 +152,14 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
         .timeout(Duration::from_secs(30))
         .leader_election(&elector);
     let handle = controller.handle();
-    let recorded = recorder.clone();
+    let events = recorder.clone();
     let operator = Operator { client: client.clone(), recorder, sites, maps, services };
     let running = tokio::spawn(controller.run(operator));
 
     cluster.stage(play(client)).await?; // on a real cluster: until Ctrl-C
     handle.stop();
     running.await??;
-    recorded.shutdown().await;
+    events.shutdown().await;
     factory.shutdown().await;
     Ok(())
 }
