@@ -16,6 +16,9 @@ pub(crate) const PROGRAMS: &str = "REAL_KUBERNETES";
 /// Told to the tests: the command-line tool.
 const TOOL: &str = "KUBECTL_INFORMER";
 
+/// Told to the tests: the directory of the library's examples.
+const EXAMPLES: &str = "KUBE_INFORMER_EXAMPLES";
+
 /// Most tests wait for servers, not for a core.
 const TESTS_AT_ONCE: &str = "8";
 
@@ -63,10 +66,12 @@ fn test(arguments: &[String]) -> Result<(), String> {
     let programs = build::all()?;
     let began = Instant::now();
     cargo(&["build", "--package", "kubectl-informer"], &[])?;
+    cargo(&["build", "--package", "kube-informer", "--examples"], &[])?;
     let tool = root().join("target/debug/kubectl-informer");
     let settings = [
         (PROGRAMS, programs.clone().into()),
         (TOOL, tool.into()),
+        (EXAMPLES, root().join("target/debug/examples").into()),
         ("RUST_TEST_THREADS", TESTS_AT_ONCE.into()),
     ];
     let mut command = vec!["test", "--package", "real-kubernetes"];

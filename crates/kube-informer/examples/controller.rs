@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::runtime::wait::await_condition;
 use kube::{Api, Client, CustomResource, CustomResourceExt};
 use kube_informer::{
     Action, Controller, Object, Reconciler, Request, SharedInformer, SharedInformerFactory,
@@ -90,7 +91,7 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
     let handle = controller.handle();
     let running = tokio::spawn(controller.run(Foos { client: client.clone(), deployments }));
 
-    cluster.stage(play(client)).await?; // on a real cluster: until Ctrl-C
+    cluster.stage(Box::pin(play(client))).await?; // on a real cluster: until Ctrl-C
     handle.stop();
     running.await??;
     factory.shutdown().await;
@@ -99,18 +100,23 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
 
 /// A Foo is made and scaled, its Deployment is deleted, and then the Foo itself.
 async fn play(client: Client) -> anyhow::Result<()> {
-    let step = || sleep(Duration::from_millis(400));
     let foos = Api::<Foo>::default_namespaced(client.clone());
     let deployments = Api::<Deployment>::default_namespaced(client);
+    let scaled_to = |replicas| {
+        let is = move |deployment: Option<&Deployment>| {
+            deployment.is_some_and(|deployment| deployment.spec.replicas == Some(replicas))
+        };
+        await_condition(deployments.clone(), "web", is)
+    };
     let created = Foo::new("web", FooSpec { replicas: 1 });
     foos.create(&PostParams::default(), &created).await?;
-    step().await;
-    let scaled = Patch::Merge(json!({"spec": {"replicas": 3}}));
-    foos.patch("web", &PatchParams::default(), &scaled).await?;
-    step().await;
+    scaled_to(1).await?;
+    let patch = Patch::Merge(json!({"spec": {"replicas": 3}}));
+    foos.patch("web", &PatchParams::default(), &patch).await?;
+    scaled_to(3).await?;
     deployments.delete("web", &DeleteParams::default()).await?;
-    step().await;
+    scaled_to(3).await?;
     foos.delete("web", &DeleteParams::default()).await?;
-    step().await;
+    sleep(Duration::from_millis(400)).await; // until it is noticed
     Ok(())
 }

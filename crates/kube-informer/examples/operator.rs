@@ -11,6 +11,7 @@ use std::time::Duration;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, CustomResource, CustomResourceExt, Resource};
 use kube_informer::controller::{Predicate, Terminal};
 use kube_informer::{
@@ -20,8 +21,7 @@ use kube_informer::{
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use tokio::time::sleep;
+use serde_json::{Map, Value, json};
 
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "example.com", version = "v1", kind = "Website", namespaced, status = "Status")]
@@ -32,7 +32,7 @@ struct WebsiteSpec {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 struct Status {
-    conditions: Vec<Value>,
+    conditions: Vec<Map<String, Value>>,
 }
 
 struct Operator {
@@ -112,9 +112,10 @@ impl Operator {
                 let mut child: K = serde_json::from_value(wanted)?;
                 child.meta_mut().name = Some(site.name().to_owned());
                 site.control(&mut child)?;
+                let created = api.create(&PostParams::default(), &child).await?;
                 let note = format!("made the {}", K::kind(&()));
                 self.recorder.event(site, EventType::Normal, "Created", "Publish", &note);
-                api.create(&PostParams::default(), &child).await?
+                created
             }
             Some(child) => {
                 anyhow::ensure!(child.is_controlled_by(site), "{} is not ours", K::kind(&()));
@@ -156,7 +157,7 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
     let operator = Operator { client: client.clone(), recorder, sites, maps, services };
     let running = tokio::spawn(controller.run(operator));
 
-    cluster.stage(play(client)).await?; // on a real cluster: until Ctrl-C
+    cluster.stage(Box::pin(play(client))).await?; // on a real cluster: until Ctrl-C
     handle.stop();
     running.await??;
     events.shutdown().await;
@@ -166,19 +167,28 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
 
 /// A website is made, its page is damaged, it gets a port that is none, and is deleted.
 async fn play(client: Client) -> anyhow::Result<()> {
-    let step = || sleep(Duration::from_secs(5));
     let params = PatchParams::default();
     let sites = Api::<Website>::default_namespaced(client.clone());
     let maps = Api::<ConfigMap>::default_namespaced(client);
+    let is_ready = |ready: &'static str| {
+        let status =
+            move |site: &Website| site.status.as_ref()?.conditions.first()?.get("status").cloned();
+        let is = move |site: Option<&Website>| site.and_then(status).is_some_and(|is| is == ready);
+        await_condition(sites.clone(), "hello", is)
+    };
+    let page =
+        |map: Option<&ConfigMap>| map.and_then(|map| map.data.as_ref()?.get("index.html").cloned());
     let spec = WebsiteSpec { html: "<h1>Hello</h1>".to_owned(), port: 80 };
     sites.create(&PostParams::default(), &Website::new("hello", spec)).await?;
-    step().await;
+    is_ready("True").await?;
     let damage = Patch::Merge(json!({"data": {"index.html": "hacked"}}));
     maps.patch("hello", &params, &damage).await?;
-    step().await;
+    let is_repaired = move |map: Option<&ConfigMap>| page(map).is_some_and(|page| page != "hacked");
+    await_condition(maps, "hello", is_repaired).await?;
     sites.patch("hello", &params, &Patch::Merge(json!({"spec": {"port": 0}}))).await?;
-    step().await;
-    sites.delete("hello", &DeleteParams::default()).await?;
-    step().await;
+    is_ready("False").await?;
+    let deleted = sites.delete("hello", &DeleteParams::default()).await?;
+    let uid = deleted.left().and_then(|site| site.metadata.uid).unwrap_or_default();
+    await_condition(sites, "hello", conditions::is_deleted(&uid)).await?;
     Ok(())
 }

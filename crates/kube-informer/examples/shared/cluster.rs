@@ -10,6 +10,7 @@ use std::time::Duration;
 use embedded_apiserver::ApiServer;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::PostParams;
+use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -70,20 +71,28 @@ impl Cluster {
         Ok(())
     }
 
-    /// Defines a custom resource, unless it is defined already.
+    /// Defines a custom resource, unless it is defined already, and waits until it is served.
     pub(crate) async fn define(&self, crd: &CustomResourceDefinition) -> anyhow::Result<()> {
-        match Api::all(self.client()).create(&PostParams::default(), crd).await {
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
-            result => Ok(result.map(drop)?),
+        let api = Api::all(self.client());
+        match api.create(&PostParams::default(), crd).await {
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            result => drop(result?),
         }
+        let name = crd.metadata.name.as_deref().unwrap_or_default();
+        await_condition(api, name, conditions::is_crd_established()).await?;
+        Ok(())
     }
 
-    /// On a real cluster: until Ctrl-C. On the embedded server: until the play is over.
+    /// On a real cluster: until Ctrl-C. On the embedded server, and with `KUBE_INFORMER_PLAY=1` on a real
+    /// one too: until the play is over.
     pub(crate) async fn stage(
         &self,
         play: impl Future<Output = anyhow::Result<()>>,
     ) -> anyhow::Result<()> {
-        if self.server.is_some() { play.await } else { Ok(tokio::signal::ctrl_c().await?) }
+        if self.server.is_some() || std::env::var("KUBE_INFORMER_PLAY").is_ok_and(|is| is == "1") {
+            return play.await;
+        }
+        Ok(tokio::signal::ctrl_c().await?)
     }
 
     /// On a real cluster: until Ctrl-C. On the embedded server: what every informer article does,

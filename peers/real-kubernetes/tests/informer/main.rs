@@ -7,6 +7,7 @@
 mod basics;
 mod companions;
 mod custom;
+mod examples;
 mod expiry;
 mod fold;
 mod mirror;
