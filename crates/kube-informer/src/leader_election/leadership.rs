@@ -276,3 +276,55 @@ impl Candidacy {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    const DEADLINE: Duration = Duration::from_secs(10);
+
+    #[tokio::test(start_paused = true)]
+    async fn le7_a_term_lasts_until_its_deadline_and_can_be_renewed_before() {
+        let term = Term::new(Instant::now(), DEADLINE, 0);
+        advance(DEADLINE - Duration::from_millis(1)).await;
+        assert!(term.is_leader() && term.renew(Instant::now()));
+        advance(DEADLINE - Duration::from_millis(1)).await;
+        assert!(term.is_leader());
+        advance(Duration::from_millis(1)).await;
+        assert!(!term.is_leader());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn le7_a_term_that_is_over_cannot_be_renewed() {
+        let late = Term::new(Instant::now(), DEADLINE, 0);
+        advance(DEADLINE).await;
+        let lost = Term::new(Instant::now(), DEADLINE, 0);
+        lost.lose();
+        let let_go = Term::new(Instant::now(), DEADLINE, 0);
+        let_go.let_go();
+        let_go.lose();
+        for term in [&late, &lost, &let_go] {
+            assert!(!term.renew(Instant::now()) && !term.is_leader());
+            term.lost().await;
+        }
+        assert!(late.is_held() && lost.is_held() && !let_go.is_held());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_never_yields_to_a_timer_is_not_polled_past_the_deadline() {
+        let leadership = Leadership(Arc::new(Term::new(Instant::now(), DEADLINE, 0)));
+        let mut polls = 0;
+        // Each poll takes a second and asks for the next at once, as one that is busy does.
+        let busy = async {
+            loop {
+                polls += 1;
+                advance(Duration::from_secs(1)).await;
+                tokio::task::yield_now().await;
+            }
+        };
+        assert_eq!(leadership.while_leader(busy).await, None::<()>);
+        assert_eq!(polls, 10);
+    }
+}

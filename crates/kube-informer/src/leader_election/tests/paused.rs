@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-use super::scene::{builder, elector, holder, seconds, server};
+use super::scene::{builder, elector, holder, seconds, server, timed};
 use crate::leader_election::LeaderElector;
 use crate::leader_election::leadership::{Candidacy, Ending, Leadership, LeadershipGuard};
 use crate::leader_election::tenure::tenure;
@@ -252,9 +252,9 @@ async fn a_paused_leader_takes_no_step_after_it_is_continued() {
     assert!(elector_a.is_leader(), "a pause this short ends nothing");
     seconds(9).await;
     assert!(!elector_a.is_leader(), "nothing of the process runs, and still the term is over");
-    let next = next.await.unwrap();
+    let next = timed(next).await.1.unwrap();
     assert!(Instant::now() - paused < Duration::from_secs(25));
-    worker.await.unwrap();
+    timed(worker).await.1.unwrap();
     assert!(steps.lock().iter().all(|(at, ..)| *at <= paused));
     assert!(next.is_leader() && !guard.is_leader());
     assert_eq!(holder(&server), "b");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::leader_election::{LeaderElector, LeaderElectorBuilder};
 
@@ -78,9 +78,9 @@ pub(super) async fn seconds(seconds: u64) {
     sleep(Duration::from_secs(seconds)).await;
 }
 
-/// How long something takes, in seconds.
+/// How long something takes, in seconds. What does not end in an hour does not end.
 pub(super) async fn timed<T>(future: impl Future<Output = T>) -> (f64, T) {
     let began = Instant::now();
-    let output = future.await;
+    let output = timeout(Duration::from_secs(3600), future).await.expect("it ends");
     (began.elapsed().as_secs_f64(), output)
 }
