@@ -23,18 +23,19 @@ impl ByKey {
         if matches!(delta, Delta::Deleted(_)) && unknown(self) {
             return;
         }
-        self.append(key, delta);
+        self.append(key, delta, known);
     }
 
-    fn append(&mut self, key: ObjectKey, delta: Delta) {
+    fn append(&mut self, key: ObjectKey, delta: Delta, known: &Lister) {
         let deltas = self.items.entry(key.clone()).or_default();
         if deltas.is_empty() {
-            self.order.push_back(key);
+            self.order.push_back(key.clone());
         }
-        match (deltas.last_mut(), delta) {
-            // Of two deletes the one stays that knows more.
-            (Some(Delta::Deleted(last)), Delta::Deleted(again)) => {
-                if last.final_state == FinalState::Unknown {
+        match (deltas.split_last_mut(), delta) {
+            (Some((Delta::Deleted(last), before)), Delta::Deleted(again)) => {
+                let stored = known.get(&key);
+                let earlier = before.iter().filter_map(Delta::object).chain(&stored);
+                if is_better(&again, last, earlier) {
                     *last = again;
                 }
             }
@@ -48,19 +49,19 @@ impl ByKey {
             unreadable.iter().filter_map(|error| error.key().cloned()).collect();
         listed.extend(objects.iter().map(|object| object.key().clone()));
         for object in objects {
-            self.append(object.key().clone(), Delta::Replaced(object));
+            self.append(object.key().clone(), Delta::Replaced(object), known);
         }
         let queued: Vec<_> =
             self.order.iter().filter(|key| !listed.contains(*key)).cloned().collect();
         for key in queued {
             let newest = self.items[&key].last().and_then(Delta::object).cloned();
             if let Some(object) = newest {
-                self.append(key, Self::tombstone(object));
+                self.append(key, Self::tombstone(object), known);
             }
         }
         for object in known.list() {
             if !listed.contains(object.key()) && !self.items.contains_key(object.key()) {
-                self.append(object.key().clone(), Self::tombstone(object));
+                self.append(object.key().clone(), Self::tombstone(object), known);
             }
         }
     }
@@ -70,7 +71,7 @@ impl ByKey {
         let Some(key) = error.key().filter(|_| deleted) else { return };
         let newest = self.items.get(key).and_then(|deltas| deltas.last()).and_then(Delta::object);
         if let Some(object) = newest.cloned().or_else(|| known.get(key)) {
-            self.append(key.clone(), Self::tombstone(object));
+            self.append(key.clone(), Self::tombstone(object), known);
         }
     }
 
@@ -80,8 +81,10 @@ impl ByKey {
 
     pub(super) fn resync(&mut self, known: List) {
         for object in known {
-            if !self.items.contains_key(object.key()) {
-                self.append(object.key().clone(), Delta::Sync(object));
+            let key = object.key().clone();
+            if !self.items.contains_key(&key) {
+                self.items.insert(key.clone(), vec![Delta::Sync(object)]);
+                self.order.push_back(key);
             }
         }
     }
@@ -106,4 +109,23 @@ impl ByKey {
     pub(super) fn len(&self) -> usize {
         self.order.len()
     }
+}
+
+/// Whether the second of two deletes in a row is the one to keep: that is the one that was seen, which knows
+/// the final state. But a store does not heed a delete that is older than what it has, which the one that was
+/// seen is if the server went back to a backup: then it is the tombstone.
+fn is_better<'a>(
+    again: &Deleted,
+    last: &Deleted,
+    mut earlier: impl Iterator<Item = &'a Object>,
+) -> bool {
+    let (seen, tombstone) = match (last.final_state, again.final_state) {
+        (FinalState::Known, FinalState::Known) => return false,
+        (FinalState::Unknown, FinalState::Unknown) => return true,
+        (FinalState::Known, FinalState::Unknown) => (last, again),
+        (FinalState::Unknown, FinalState::Known) => (again, last),
+    };
+    let is_newer = |object: &Object| object.resource_version() > seen.resource_version();
+    let is_heeded = !is_newer(tombstone) && !earlier.any(is_newer);
+    (again.final_state == FinalState::Known) == is_heeded
 }
