@@ -71,6 +71,9 @@ fn quick(options: &Options, forms: Vec<Form>) -> Result<(), String> {
     if options.wants("latency") {
         tables.push(measures.latency()?);
     }
+    if options.wants("reconcile") {
+        tables.push(measures.reconcile()?);
+    }
     if options.wants("relist") {
         tables.push(measures.relist(QUICK.cached, QUICK.rounds)?);
     }
@@ -98,6 +101,7 @@ fn embedded(options: &Options, forms: Vec<Form>) -> Result<(), String> {
     }
     done(options.wants("events").then(|| measures.events()))?;
     done(options.wants("latency").then(|| measures.latency()))?;
+    done(options.wants("reconcile").then(|| measures.reconcile()))?;
     done(options.wants("reads").then(|| measures.reads()))?;
     if options.wants("handlers") {
         measures.handlers(&[1, 10, 100])?.iter().try_for_each(print)?;
@@ -115,6 +119,7 @@ fn real(options: &Options, forms: Vec<Form>) -> Result<(), String> {
     done(sync.then(|| measures.sync(REAL.cached, REAL.rounds)))?;
     done(options.wants("events").then(|| measures.events()))?;
     done(options.wants("latency").then(|| measures.latency()))?;
+    done(options.wants("reconcile").then(|| measures.reconcile()))?;
     done(sync.then(|| measures.sync(LARGE, REAL.rounds)))
 }
 

@@ -13,7 +13,7 @@ pub struct Arguments {
     pub kubeconfig: PathBuf,
     /// Which of its forms the program is to take: each knows its own.
     pub form: String,
-    /// How many handlers are told of everything.
+    /// How many handlers are told of everything; of a controller, how many workers it has.
     pub handlers: usize,
     /// Whether there is an index by node.
     pub index: bool,

@@ -2,7 +2,8 @@
 //! do. Each is a process of its own:
 //!
 //! - `bench-server` serves the pods (or fills a real API server with them) and changes them,
-//! - `bench-ours` and `bench-kube-rs` cache them, and so does the Go program in `peers/client-go`.
+//! - `bench-ours` and `bench-kube-rs` cache them, and so does the Go program in `peers/client-go`,
+//! - `bench-controller-ours` and `bench-controller-kube-rs` reconcile them, as the Go program does in other forms.
 //!
 //! They are told what to do in lines on standard input, and answer each with one line of JSON. See
 //! [`talk`] for what a client is told.
@@ -15,6 +16,8 @@ pub mod arguments;
 pub mod talk;
 
 pub mod seen;
+
+pub mod reconciling;
 
 #[path = "../../../crates/kube-informer/benches/pods.rs"]
 #[allow(dead_code, reason = "shared with the benchmarks in process")]

@@ -28,6 +28,9 @@ pub(super) struct Size {
 /// Time for what a sync leaves behind to be given back, by who does that.
 const SETTLE: Duration = Duration::from_secs(1);
 
+/// Of a controller.
+const WORKERS: usize = 4;
+
 /// Of an idle informer.
 const IDLE: Duration = Duration::from_secs(20);
 
@@ -39,8 +42,12 @@ pub(super) struct Measures<'a> {
 }
 
 impl Measures<'_> {
-    /// The forms that this server can be read with.
+    /// The informers that this server can be read with.
     fn forms(&self, pick: impl Fn(&Form) -> bool) -> Vec<Form> {
+        self.all_forms(|form| !form.reconciles && pick(form))
+    }
+
+    fn all_forms(&self, pick: impl Fn(&Form) -> bool) -> Vec<Form> {
         let fits = |form: &&Form| form.on == On::Every || self.server.real;
         self.forms.iter().filter(fits).filter(|form| pick(form)).copied().collect()
     }
@@ -159,14 +166,33 @@ impl Measures<'_> {
 
     /// From the write to the handler, at a rate that everybody follows.
     pub(super) fn latency(&mut self) -> Result<Table, String> {
+        let forms = self.forms(|form| form.whole);
+        self.paced("latency", "writes a second", &forms, PLAIN)
+    }
+
+    /// From the write to the start of its reconcile, by controllers that do nothing else.
+    pub(super) fn reconcile(&mut self) -> Result<Table, String> {
+        let forms = self.all_forms(|form| form.reconciles);
+        let start = Start { handlers: WORKERS, ..PLAIN };
+        let what = format!("writes a second to controllers with {WORKERS} workers");
+        self.paced("reconcile", &what, &forms, start)
+    }
+
+    fn paced(
+        &mut self,
+        name: &str,
+        what: &str,
+        forms: &[Form],
+        start: Start,
+    ) -> Result<Table, String> {
         let (pods, rate) = (self.cached()?, self.size.rate);
-        let title = format!("{rate} writes a second, {} pods cached", thousands(pods));
+        let title = format!("{rate} {what}, {} pods cached", thousands(pods));
         let metrics =
             [("p50", Unit::Seconds), ("p99", Unit::Seconds), ("CPU for each event", Unit::Seconds)];
-        let mut table = self.table("latency", &title, &metrics);
+        let mut table = self.table(name, &title, &metrics);
         for _ in 0..self.size.rounds {
-            for form in self.forms(|form| form.whole) {
-                let (mut client, _) = self.start(&form, PLAIN)?;
+            for form in forms {
+                let (mut client, _) = self.start(form, start)?;
                 sleep(SETTLE);
                 client.ask("latency")?;
                 let wrote = self.server.tell(&format!("pace {} {rate}", self.size.paced))?;

@@ -6,7 +6,8 @@ usage: cargo xtask bench [--quick] [--real] [--only NAME]… [--report]
   --quick       small numbers, in a few minutes: prints them, writes nothing, and fails when a ratio is below
                 what peers/bench/floors.toml says
   --real        on the real kube-apiserver in place of the embedded server (built with Go where it is not there yet)
-  --only NAME   the measures with this in their name: sync, events, latency, relist, handlers, reads, idle
+  --only NAME   the measures with this in their name: sync, events, latency, reconcile, relist, handlers,
+                reads, idle
   --report      measures nothing: writes BENCHMARKS.md from what was measured last";
 
 #[derive(Debug, Default, PartialEq, Eq)]

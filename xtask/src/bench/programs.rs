@@ -28,6 +28,8 @@ pub(super) struct Form {
     pub(super) quick: bool,
     /// Whether it has whole pods.
     pub(super) whole: bool,
+    /// Whether it is a controller.
+    pub(super) reconciles: bool,
 }
 
 /// As which all of ours begin.
@@ -39,10 +41,14 @@ pub(super) const CLIENT_GO: &str = "client-go";
 pub(super) const KUBE_RS: &str = "kube-rs";
 
 const fn form(label: &'static str, program: &'static str, told: &'static str) -> Form {
-    Form { label, program, told, on: On::Every, quick: false, whole: true }
+    Form { label, program, told, on: On::Every, quick: false, whole: true, reconciles: false }
 }
 
-pub(super) const FORMS: [Form; 12] = [
+const fn controller(label: &'static str, program: &'static str, told: &'static str) -> Form {
+    Form { quick: true, reconciles: true, ..form(label, program, told) }
+}
+
+pub(super) const FORMS: [Form; 16] = [
     Form { quick: true, ..form(OURS, "bench-ours", "packed") },
     form(OURS_DECODED, "bench-ours", "decoded"),
     Form { whole: false, ..form(OURS_METADATA, "bench-ours", "metadata") },
@@ -61,6 +67,10 @@ pub(super) const FORMS: [Form; 12] = [
         quick: true,
         ..form("kube-rs, streaming, stripped", "bench-kube-rs", "streaming-stripped")
     },
+    controller(OURS, "bench-controller-ours", "controller"),
+    controller("client-go, informer and work queue", "bench-client-go", "controller"),
+    controller("client-go, controller-runtime", "bench-client-go", "controller-runtime"),
+    controller("kube-rs, Controller", "bench-controller-kube-rs", "controller"),
 ];
 
 /// How a client is started.
