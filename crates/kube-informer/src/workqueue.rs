@@ -229,7 +229,7 @@ impl<T: Task> WorkQueue<T> {
         self.limiter().num_requeues(task)
     }
 
-    /// Waits for the next task. `None` once the queue has been shut down and is empty.
+    /// Waits for the next task. `None` once the queue has been shut down and nothing is left to hand out.
     ///
     /// Cancel safe: a task is either given to the caller or still in the queue.
     ///
@@ -278,9 +278,9 @@ impl<T: Task> WorkQueue<T> {
     }
 
     /// Takes no more tasks, and forgets those that are due later. [`get`](Self::get) still hands out
-    /// those that are ready, and then `None`.
+    /// those that are ready, and those that were added again while a worker has them, and then `None`.
     pub fn shut_down(&self) {
-        self.0.shared.shut_down();
+        self.0.shared.shut_down(self.now());
     }
 
     /// [Shuts it down](Self::shut_down), and waits until every task that is in it has been finished.

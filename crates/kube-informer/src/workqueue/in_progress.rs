@@ -95,7 +95,7 @@ impl<T: Task> Drop for InProgress<T> {
     fn drop(&mut self) {
         let Taken { slot, priority, .. } = self.taken;
         match self.delay() {
-            None => self.queue.0.shared.finish(slot),
+            None => self.queue.0.shared.finish(slot, || self.queue.now()),
             Some(delay) => {
                 self.queue.0.shared.finish_until(slot, priority, self.queue.due(delay));
             }

@@ -82,8 +82,9 @@ impl<T: Clone + Eq + Hash> Shared<T> {
     pub(super) fn add_later(&self, task: T, priority: i32, due: Due) {
         let hash = hash(&self.hasher, &task);
         self.with(|inner| {
+            let came_due = inner.state.come_due(due.now);
             let effect = inner.state.add_later(task, hash, priority, due);
-            ((), inner.wake_for(effect))
+            ((), inner.wake_for(came_due, effect))
         });
     }
 
@@ -97,7 +98,9 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         })
     }
 
-    /// Takes a task for a worker, or gives the worker a place in the line. Shut down and empty: `None`.
+    /// Takes a task for a worker, or gives the worker a place in the line. `None` if there will be no
+    /// more: as long as a task is to be done again, somebody has to be there for it, and its worker may
+    /// not come back.
     pub(super) fn poll_take(
         &self,
         place: &mut Place,
@@ -108,7 +111,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         let taken = self.with(|inner| {
             let due = inner.state.come_due(now);
             let taken = inner.state.take(now);
-            if taken.is_some() || inner.state.is_shut_down() {
+            if taken.is_some() || inner.state.is_over() {
                 inner.leave(place);
                 // One of those that came due is this worker's.
                 let woken = inner.wake(due.saturating_sub(usize::from(taken.is_some())));
@@ -131,11 +134,13 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         });
     }
 
-    /// A worker has finished.
-    pub(super) fn finish(&self, slot: u32) {
+    /// A worker has finished. The clock is read only if the task may be ready again.
+    pub(super) fn finish(&self, slot: u32, now: impl FnOnce() -> Nanos) {
         let _task = self.with(|inner| {
+            let again = inner.state.may_be_again(slot);
+            let due = if again { inner.state.come_due(now()) } else { 0 };
             let (again, task) = inner.state.finish(slot);
-            let mut woken = inner.wake(usize::from(again));
+            let mut woken = inner.wake(due + usize::from(again));
             inner.wake_drained(&mut woken);
             (task, woken)
         });
@@ -144,15 +149,18 @@ impl<T: Clone + Eq + Hash> Shared<T> {
     /// The same, and the task is due later.
     pub(super) fn finish_until(&self, slot: u32, priority: i32, due: Due) {
         let _task = self.with(|inner| {
+            let came_due = inner.state.come_due(due.now);
             let (effect, task) = inner.state.finish_until(slot, priority, due);
-            let mut woken = inner.wake_for(effect);
+            let mut woken = inner.wake_for(came_due, effect);
             inner.wake_drained(&mut woken);
             (task, woken)
         });
     }
 
-    pub(super) fn shut_down(&self) {
+    /// Takes nothing more. What is due by now is handed out, whether or not a worker has noticed.
+    pub(super) fn shut_down(&self, now: Nanos) {
         let _tasks = self.with(|inner| {
+            inner.state.come_due(now);
             let tasks = inner.state.shut_down();
             inner.timekeeper = None;
             let mut woken = Woken(inner.waiting.drain(..).map(|waiter| waiter.waker).collect());
@@ -189,9 +197,10 @@ impl<T: Clone + Eq + Hash> Shared<T> {
 }
 
 impl<T: Clone + Eq + Hash> Inner<T> {
-    /// Wakes as many workers as there are more tasks.
+    /// Wakes as many workers as there are more tasks, and all of them if there will be no more.
     fn wake(&mut self, tasks: usize) -> Woken {
-        let count = tasks.min(self.waiting.len());
+        let count = if self.state.is_over() { usize::MAX } else { tasks };
+        let count = count.min(self.waiting.len());
         let mut woken = Vec::new();
         for waiter in self.waiting.drain(..count) {
             if self.timekeeper == Some(waiter.id) {
@@ -204,8 +213,8 @@ impl<T: Clone + Eq + Hash> Inner<T> {
     }
 
     /// The same after a change. The timekeeper sleeps for too long if something is due earlier.
-    fn wake_for(&mut self, effect: Effect) -> Woken {
-        let mut woken = self.wake(usize::from(effect.ready));
+    fn wake_for(&mut self, came_due: usize, effect: Effect) -> Woken {
+        let mut woken = self.wake(came_due + usize::from(effect.ready));
         if effect.earlier {
             let keeper = self.waiting.iter().find(|waiter| Some(waiter.id) == self.timekeeper);
             woken.0.extend(keeper.map(|waiter| waiter.waker.clone()));

@@ -50,6 +50,8 @@ pub(super) struct State<T> {
 pub(super) struct Counts {
     pub(super) ready: usize,
     pub(super) running: usize,
+    /// Those of them that are to be done once more after that.
+    again: usize,
     /// Adds that were neither refused nor for a task that was ready anyway.
     pub(super) adds: u64,
     /// Adds for later, due at once or not: retries, mostly.
@@ -182,6 +184,12 @@ impl<T: Clone + Eq + Hash> State<T> {
         Some(Taken { slot, task, priority: level.0 })
     }
 
+    /// Whether a task that a worker has may be ready again when that has finished.
+    pub(super) fn may_be_again(&self, slot: u32) -> bool {
+        let entry = &self.slots[slot as usize];
+        entry.place == Place::RunningAgain || entry.due != NEVER
+    }
+
     /// A worker has finished. True if the task is ready again; a task that the queue no longer knows
     /// is given out, to be dropped where no lock is held.
     pub(super) fn finish(&mut self, slot: u32) -> (bool, Option<T>) {
@@ -192,6 +200,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         if !again {
             return (false, self.release(slot));
         }
+        self.counts.again -= 1;
         let (priority, since) = (entry.priority, entry.again_since);
         self.push_ready(slot, priority, since);
         (true, None)
@@ -227,6 +236,11 @@ impl<T: Clone + Eq + Hash> State<T> {
         self.shut_down
     }
 
+    /// Shut down, and nothing will be ready that is not.
+    pub(super) fn is_over(&self) -> bool {
+        self.shut_down && self.counts.again == 0
+    }
+
     /// Shut down, and nothing is left to do.
     pub(super) fn is_drained(&self) -> bool {
         self.shut_down && self.counts.ready == 0 && self.counts.running == 0
@@ -257,9 +271,10 @@ impl<T: Clone + Eq + Hash> State<T> {
     }
 
     fn next_level(&mut self) -> Option<Reverse<i32>> {
-        self.turn += 1;
+        let (&highest, _) = self.ready.first_key_value()?;
+        self.turn = OLDEST_EVERY.min(self.turn + 1);
         if self.turn < OLDEST_EVERY || self.ready.len() < 2 {
-            return self.ready.first_key_value().map(|(&level, _)| level);
+            return Some(highest);
         }
         self.turn = 0;
         let since = |list: &List| self.slots[list.first as usize].since;
@@ -285,6 +300,7 @@ impl<T: Clone + Eq + Hash> State<T> {
             Place::Running => {
                 (entry.place, entry.priority) = (Place::RunningAgain, priority);
                 entry.again_since = now;
+                self.counts.again += 1;
                 self.counts.adds += 1;
                 false
             }

@@ -88,6 +88,25 @@ async fn wq7_wq10_after_a_shutdown_nothing_is_added_and_what_is_queued_is_handed
 }
 
 #[tokio::test]
+async fn wq10_workers_stay_for_a_task_that_was_added_again_although_its_worker_does_not_come_back()
+{
+    let queue = queue();
+    queue.add("a");
+    let running = take(&queue);
+    queue.add("a");
+    let (mut first, mut second) = (pin!(queue.get()), pin!(queue.get()));
+    assert!(poll_once(first.as_mut()).is_pending());
+    let mut drain = pin!(queue.drain());
+    assert!(poll_once(drain.as_mut()).is_pending());
+    assert!(poll_once(first.as_mut()).is_pending());
+    assert!(poll_once(second.as_mut()).is_pending());
+    drop(running);
+    first.await.expect("it was added again before the shutdown").done();
+    assert!(second.await.is_none());
+    drain.await;
+}
+
+#[tokio::test]
 async fn wq7_a_shutdown_wakes_every_worker() {
     let queue = queue();
     let worker = |queue: WorkQueue<&'static str>| async move { queue.get().await.is_none() };

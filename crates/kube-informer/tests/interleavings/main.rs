@@ -9,7 +9,7 @@
 //! workers wait and none of them looks at the clock, leaves all tasks waiting for each other, and
 //! shuttle says so.
 //!
-//! A failure prints its schedule, which `shuttle::replay` repeats. `QUEUE_INTERLEAVINGS=100000` tries
+//! A failure prints its schedule, which `shuttle::replay` repeats. `QUEUE_INTERLEAVINGS=20000` tries
 //! that many of each kind for every scene, and `QUEUE_INTERLEAVINGS_SEED=7` others.
 
 #[path = "../../src/workqueue/shared.rs"]
@@ -264,6 +264,28 @@ fn wq8_a_drain_ends_when_nothing_is_left_and_not_before() {
         join(drains);
         join(workers);
         end([late]);
+    });
+}
+
+#[test]
+fn wq10_a_drain_ends_although_the_worker_of_a_task_that_was_added_again_is_gone() {
+    explore(|world| {
+        world.add(0);
+        let leaves = spawn({
+            let world = world.clone();
+            async move {
+                let taken = world.get().await.expect("it was added");
+                world.start(&taken);
+                yield_now().await;
+                world.end(&taken, Ending::Retry(1));
+            }
+        });
+        block_on(world.until(|ledger| ledger.starts == 1));
+        let workers = (0..2).map(|_| spawn(work(world.clone()))).collect();
+        world.add(0);
+        block_on(world.clone().drain(&[0]));
+        join(workers);
+        join(vec![leaves]);
     });
 }
 

@@ -106,13 +106,13 @@ impl World {
     }
 
     pub(super) fn shut_down(&self) {
-        self.queue.shut_down();
+        self.queue.shut_down(self.now());
     }
 
     /// Shuts down and waits until nothing is left. These tasks were added before, and have been seen.
     pub(super) async fn drain(self: Arc<Self>, added: &'static [usize]) {
         let written = self.ledger.lock().written;
-        self.queue.shut_down();
+        self.queue.shut_down(self.now());
         poll_fn(|context| self.queue.poll_drained(context.waker())).await;
         let ledger = self.ledger.lock();
         assert_eq!(ledger.running, [false; TASKS], "drained while a worker has a task");
@@ -154,7 +154,7 @@ impl World {
             }
         });
         match ending {
-            Ending::Done => self.queue.finish(taken.slot),
+            Ending::Done => self.queue.finish(taken.slot, || self.now()),
             Ending::Retry(after) => {
                 let now = self.now();
                 let due = Due { now, at: now + after };

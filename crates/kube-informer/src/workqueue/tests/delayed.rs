@@ -125,6 +125,32 @@ async fn wq26_wq27_a_shutdown_forgets_what_is_due_later_and_ends_waiting_at_once
 }
 
 #[tokio::test(start_paused = true)]
+async fn wq26_what_is_due_at_a_shutdown_is_handed_out_although_no_worker_has_noticed() {
+    let queue = queue();
+    queue.add_after("due", SECOND);
+    queue.add_after("not due", 3 * SECOND);
+    advance(2 * SECOND).await;
+    queue.shut_down();
+    assert_eq!(drained(&queue), ["due"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wq23_what_came_due_while_workers_were_busy_comes_before_what_is_added_after_that() {
+    let queue = queue();
+    queue.add("running");
+    let running = take(&queue);
+    queue.add_after("first", SECOND);
+    advance(2 * SECOND).await;
+    queue.add_after("second", Duration::ZERO);
+    assert_eq!(drained(&queue), ["first", "second"]);
+
+    queue.add_after("first", SECOND);
+    advance(2 * SECOND).await;
+    running.again_after(Duration::ZERO);
+    assert_eq!(drained(&queue), ["first", "running"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn wq24_times_further_away_than_a_timer_goes_do_no_harm() {
     let (queue, start) = (queue(), Instant::now());
     queue.add_after("never", Duration::MAX);

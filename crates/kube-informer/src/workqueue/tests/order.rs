@@ -57,6 +57,17 @@ fn no_priority_starves_those_below_it() {
     assert!(third < 3 * OLDEST_EVERY as usize, "{third}");
 }
 
+#[test]
+fn an_empty_queue_that_is_asked_hands_out_nothing_and_counts_nothing() {
+    let queue = queue();
+    for _ in 0..OLDEST_EVERY {
+        assert!(queue.try_get().is_none());
+    }
+    queue.add_with_priority("low", -1);
+    queue.add("high");
+    assert_eq!(drained(&queue), ["high", "low"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_retry_keeps_the_priority_that_the_task_was_handed_out_with() {
     let queue = queue();
