@@ -118,11 +118,43 @@
 //! [`Reflector::process_until`] and [`Indexer::process`] put them together, as client-go's low-level
 //! `cache.Controller` does.
 //!
-//! # For controllers
+//! # Controllers
 //!
-//! What a controller does to the objects that it reads from a cache: [`finalizer`] cleans up before an object goes,
-//! [`Conditions`] and [`patch_status`] report what was seen, [`Object::control`] makes an object the owner of others,
-//! and a [`Recorder`] writes events for people. None of them needs an informer to run.
+//! A [`Controller`] is told which objects to look at, by informers, and calls a [`Reconciler`] for each of them:
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+//! use kube_informer::{Action, Controller, Request, SharedInformerFactory};
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let server = embedded_apiserver::ApiServer::start();
+//! # server.create(serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
+//! #     "metadata": {"name": "web", "namespace": "default"}}))?;
+//! # let client = server.client();
+//! # let stop = tokio::time::sleep(std::time::Duration::from_secs(1));
+//! let factory = SharedInformerFactory::new(client);
+//! Controller::new(&factory.informer::<ConfigMap>())
+//!     .owns(&factory.informer::<Pod>())
+//!     .stop_on(stop) // elsewhere: tokio::signal::ctrl_c()
+//!     .run(async |request: Request<ConfigMap>| {
+//!         println!("{} is there: {}", request.key, request.object.is_some());
+//!         Ok::<_, kube::Error>(Action::await_change())
+//!     })
+//!     .await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`controller`]: predicates, retries, timeouts, status, and what is promised. [`Request::wrote`] has a key wait until the
+//!   cache has what was written for it; [`ConsistencyStore`] is the same for other loops.
+//! - [`workqueue`]: the queue alone, for a loop of one's own. Handlers [fill](HandlerBuilder::enqueue) it.
+//! - [`leader_election`]: of several replicas one works. [`Controller::leader_election`] uses it.
+//! - [`finalizer()`] cleans up before an object goes, [`Conditions`] and [`patch_status`] report what was seen,
+//!   [`Object::control`] makes an object the owner of others, and a [`Recorder`] writes events for people. None of them
+//!   needs an informer to run.
+//!
+//! The repository's `docs/controller-in-ten-minutes.md` puts all of them into one program.
 
 mod error;
 mod json;
