@@ -23,17 +23,17 @@ impl ByKey {
         if matches!(delta, Delta::Deleted(_)) && unknown(self) {
             return;
         }
-        self.append(key, delta, known);
+        self.append(&key, delta, known);
     }
 
-    fn append(&mut self, key: ObjectKey, delta: Delta, known: &Lister) {
+    fn append(&mut self, key: &ObjectKey, delta: Delta, known: &Lister) {
         let deltas = self.items.entry(key.clone()).or_default();
         if deltas.is_empty() {
             self.order.push_back(key.clone());
         }
         match (deltas.split_last_mut(), delta) {
             (Some((Delta::Deleted(last), before)), Delta::Deleted(again)) => {
-                let stored = known.get(&key);
+                let stored = known.get(key);
                 let earlier = before.iter().filter_map(Delta::object).chain(&stored);
                 if is_better(&again, last, earlier) {
                     *last = again;
@@ -49,19 +49,19 @@ impl ByKey {
             unreadable.iter().filter_map(|error| error.key().cloned()).collect();
         listed.extend(objects.iter().map(|object| object.key().clone()));
         for object in objects {
-            self.append(object.key().clone(), Delta::Replaced(object), known);
+            self.append(&object.key().clone(), Delta::Replaced(object), known);
         }
         let queued: Vec<_> =
             self.order.iter().filter(|key| !listed.contains(*key)).cloned().collect();
         for key in queued {
             let newest = self.items[&key].last().and_then(Delta::object).cloned();
             if let Some(object) = newest {
-                self.append(key, Self::tombstone(object), known);
+                self.append(&key, Self::tombstone(object), known);
             }
         }
         for object in known.list() {
             if !listed.contains(object.key()) && !self.items.contains_key(object.key()) {
-                self.append(object.key().clone(), Self::tombstone(object), known);
+                self.append(&object.key().clone(), Self::tombstone(object), known);
             }
         }
     }
@@ -71,7 +71,7 @@ impl ByKey {
         let Some(key) = error.key().filter(|_| deleted) else { return };
         let newest = self.items.get(key).and_then(|deltas| deltas.last()).and_then(Delta::object);
         if let Some(object) = newest.cloned().or_else(|| known.get(key)) {
-            self.append(key.clone(), Self::tombstone(object), known);
+            self.append(key, Self::tombstone(object), known);
         }
     }
 
