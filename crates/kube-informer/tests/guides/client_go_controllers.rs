@@ -1,11 +1,12 @@
 //! The controllers in the guide for people who come from client-go and controller-runtime.
+#![expect(clippy::disallowed_names, reason = "as the sample controller calls them")]
 
 use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, CustomResource, CustomResourceExt};
 use kube_informer::controller::Predicate;
 use kube_informer::leader_election::RunOutcome;
@@ -88,15 +89,18 @@ fn deployment(foo: &Object<Foo>) -> Result<Deployment, BoxError> {
 }
 
 #[derive(Clone)]
-struct Foos {
+struct SampleController {
     client: Client,
     foos: Lister<Foo>,
     deployments: SharedInformer<Deployment>,
 }
 
-async fn worker(queue: WorkQueue, foos: Foos) {
+async fn worker(
+    queue: WorkQueue,
+    controller: SampleController,
+) {
     while let Some(key) = queue.get().await {
-        match foos.sync(&key).await {
+        match controller.sync(&key).await {
             Ok(()) => key.done(),
             Err(error) => {
                 eprintln!("{key}: {error}");
@@ -106,7 +110,7 @@ async fn worker(queue: WorkQueue, foos: Foos) {
     }
 }
 
-impl Foos {
+impl SampleController {
     async fn sync(
         &self,
         key: &ObjectKey,
@@ -151,13 +155,14 @@ async fn run(client: Client, stop: impl Future) -> Outcome {
     deployments
         .handler()
         .enqueue_owner(&queue, &foos.lister());
-    let foos = Foos { client, foos: foos.lister(), deployments };
+    let controller = SampleController { client, foos: foos.lister(), deployments };
     factory.start();
     factory.wait_for_sync().await?;
 
     let mut workers = JoinSet::new();
     for _ in 0..2 {
-        workers.spawn(worker(queue.clone(), foos.clone()));
+        workers.spawn(worker(
+            queue.clone(), controller.clone()));
     }
     stop.await;
     queue.drain().await;
@@ -250,7 +255,7 @@ async fn events() -> Outcome {
 
 struct Operator {
     client: Client,
-    foos: Foos,
+    sample: SampleController,
 }
 
 const NAME: &str = "example.com/foos";
@@ -284,7 +289,7 @@ impl Reconciler<Foo> for Operator {
 impl Operator {
     async fn clean_up(&self, foo: &Object<Foo>) -> Result<(), BoxError> {
         let api = Api::<Deployment>::default_namespaced(self.client.clone());
-        api.delete(foo.name(), &Default::default()).await?;
+        api.delete(foo.name(), &DeleteParams::default()).await?;
         Ok(())
     }
 
@@ -292,7 +297,7 @@ impl Operator {
         &self,
         foo: &Object<Foo>,
     ) -> Result<(), BoxError> {
-        self.foos.sync(foo.key()).await?;
+        self.sample.sync(foo.key()).await?;
         let mut conditions = Conditions::of(foo)?;
         conditions.set("Ready", true, "Synced", "");
         let api = Api::all(self.client.clone());
@@ -308,8 +313,9 @@ async fn run_operator(client: Client, stop: impl Future + Send + 'static) -> Out
     let settings = factory.informer::<ConfigMap>();
     let foos_of = |map: &Object<ConfigMap>| [map.key().clone()];
     let elector = LeaderElector::builder(client.clone(), "default", "foos").build()?;
-    let caches = Foos { client: client.clone(), foos: foos.lister(), deployments: deployments.clone() };
-    let reconciler = Operator { client, foos: caches };
+    let (lister, deployed) = (foos.lister(), deployments.clone());
+    let sample = SampleController { client: client.clone(), foos: lister, deployments: deployed };
+    let reconciler = Operator { client, sample };
     Controller::new(&foos)
         .when(Predicate::generation_changed())
         .owns(&deployments)
