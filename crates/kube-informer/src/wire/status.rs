@@ -201,6 +201,8 @@ fn advice(error: &Error, call: &Call) -> String {
                 None => "with a ClusterRole and a ClusterRoleBinding".to_owned(),
             }
         )
+    } else if error.is_not_found() && call.verb == Verb::Create {
+        "the server has no such namespace, or does not serve the resource".to_owned()
     } else if error.is_not_found() && !matches!(call.verb, Verb::List | Verb::Watch) {
         "the server does not have it: is the object or its namespace gone, or is the resource not \
          served?"

@@ -36,7 +36,6 @@ fn main() -> Result<()> {
     talk::serve(&peer, began)
 }
 
-#[expect(clippy::unused_async, reason = "a reconciler is async")]
 async fn reconcile(pod: Arc<Pod>, seen: Arc<Seen>) -> Result<Action, Infallible> {
     let metadata = &pod.metadata;
     let version = metadata.resource_version.as_deref().unwrap_or_default();
@@ -44,7 +43,7 @@ async fn reconcile(pod: Arc<Pod>, seen: Arc<Seen>) -> Result<Action, Infallible>
     Ok(Action::await_change())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "its shape is kube-runtime's")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "its shape is kube-runtime's")]
 fn error_policy(_: Arc<Pod>, _: &Infallible, _: Arc<Seen>) -> Action {
     Action::requeue(Duration::from_secs(1))
 }
