@@ -1,4 +1,4 @@
-// The client-go side of `cargo xtask bench`: a shared informer of pods.
+// The client-go side of `cargo xtask bench`: a shared informer of pods, or a work queue.
 //
 // It is started and told what to do like the programs of peers/bench: see src/talk.rs there.
 package main
@@ -29,7 +29,15 @@ func main() {
 	form := flag.String("form", "json", "json, json-stripped, protobuf, protobuf-stripped or metadata")
 	handlers := flag.Int("handlers", 1, "how many handlers are told of everything")
 	index := flag.Bool("index", false, "whether there is an index by node")
+	queue := flag.String("queue", "", "a work queue in place of an informer: plain, rate-limited or controller-runtime")
 	flag.Parse()
+	if *queue != "" {
+		if err := serveQueue(*queue); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(began, *kubeconfig, *form, *handlers, *index); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

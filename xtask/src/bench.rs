@@ -8,6 +8,7 @@ mod options;
 mod plot;
 mod process;
 mod programs;
+mod queues;
 mod report;
 mod server;
 mod show;
@@ -19,6 +20,7 @@ use std::process::Command;
 use measures::{Measures, Size};
 use options::{Options, USAGE};
 use programs::Form;
+use queues::{Load, queues};
 use report::Circumstances;
 use server::Server;
 use table::Table;
@@ -26,6 +28,8 @@ use table::Table;
 use crate::real_kubernetes::{root, say};
 
 const FULL: Size = Size { rounds: 3, cached: 10_000, events: 10_000, paced: 2_000, rate: 500 };
+const QUEUE: Load = Load { rounds: 5, keys: 100_000, delayed: 1_000_000 };
+const QUICK_QUEUE: Load = Load { rounds: 3, keys: 100_000, delayed: 200_000 };
 const QUICK: Size = Size { rounds: 3, cached: 2_000, events: 4_000, paced: 300, rate: 300 };
 /// The real server takes longer to write than anybody to read.
 const REAL: Size = Size { rounds: 3, cached: 10_000, events: 2_000, paced: 500, rate: 100 };
@@ -59,6 +63,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 }
 
 fn quick(options: &Options, forms: Vec<Form>) -> Result<(), String> {
+    let go = forms.iter().any(Form::is_go);
     let mut server = Server::embedded()?;
     let mut measures = Measures { server: &mut server, forms, size: QUICK, day: today() };
     let mut tables = Vec::new();
@@ -77,6 +82,9 @@ fn quick(options: &Options, forms: Vec<Form>) -> Result<(), String> {
     if options.wants("relist") {
         tables.push(measures.relist(QUICK.cached, QUICK.rounds)?);
     }
+    if options.wants("queue") {
+        tables.push(queues(QUICK_QUEUE, go, &today())?);
+    }
     for table in &tables {
         println!("{}", show::markdown(table));
     }
@@ -93,6 +101,8 @@ fn quick(options: &Options, forms: Vec<Form>) -> Result<(), String> {
 
 /// In the order in which the number of pods grows.
 fn embedded(options: &Options, forms: Vec<Form>) -> Result<(), String> {
+    let go = forms.iter().any(Form::is_go);
+    done(options.wants("queue").then(|| queues(QUEUE, go, &today())))?;
     let mut server = Server::embedded()?;
     let mut measures = Measures { server: &mut server, forms, size: FULL, day: today() };
     let sync = options.wants("sync");
@@ -202,10 +212,11 @@ fn versions() -> String {
     let kube = lock.split("name = \"kube-runtime\"\nversion = \"").nth(1);
     let kube = kube.and_then(|rest| rest.split('"').next()).unwrap_or("?");
     format!(
-        "{}, {}, kube-runtime {kube}, client-go {}, kube-apiserver {}",
+        "{}, {}, kube-runtime {kube}, client-go {}, controller-runtime {}, kube-apiserver {}",
         said("rustc", &["--version"]),
         said("go", &["env", "GOVERSION"]),
         of_module("peers/client-go/go.mod", "k8s.io/client-go"),
+        of_module("peers/client-go/go.mod", "sigs.k8s.io/controller-runtime"),
         of_module("peers/kubernetes/go.mod", "k8s.io/kubernetes"),
     )
 }

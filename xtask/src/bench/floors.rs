@@ -1,6 +1,6 @@
 //! What a quick run must at least show: ratios that are written down, low enough that only a real loss is below them.
 
-use super::programs::{CLIENT_GO, KUBE_RS, OURS};
+use super::programs::{CLIENT_GO, CONTROLLER_RUNTIME, KUBE_RS};
 use super::table::Table;
 
 /// `peers/bench/floors.toml` has lines such as `"sync.CPU.client-go" = 2.0`: measure, metric, and the peer, whose
@@ -31,16 +31,18 @@ pub(super) fn check(floors: &[(String, f64)], tables: &[Table]) -> Result<Vec<St
         let [measure, metric, peer] = *parts else {
             return Err(format!("floors.toml: {key:?} is not measure.metric.peer"));
         };
-        if peer != CLIENT_GO && peer != KUBE_RS {
+        if ![CLIENT_GO, KUBE_RS, CONTROLLER_RUNTIME].contains(&peer) {
             return Err(format!("floors.toml: there is no peer {peer:?} ({key:?})"));
         }
-        let name = format!("embedded-{measure}");
-        let Some(table) = tables.iter().find(|table| table.id.starts_with(&name)) else { continue };
+        // `queue` is measured without a server.
+        let names = ["embedded", "alone"].map(|place| format!("{place}-{measure}"));
+        let is_it = |table: &&Table| names.iter().any(|name| table.id.starts_with(name));
+        let Some(table) = tables.iter().find(is_it) else { continue };
         if !table.metrics.iter().any(|known| known.name == metric) {
             return Err(format!("floors.toml: {measure} has no metric {metric:?} ({key:?})"));
         }
         let Some(best) = table.best(peer, metric) else { continue };
-        let ratio = table.ratio(OURS, &best.program, metric);
+        let ratio = table.ratio(table.ours(), &best.program, metric);
         if ratio.is_none_or(|ratio| ratio < *floor) {
             let ratio = ratio.map_or_else(|| "nothing".to_owned(), |ratio| format!("{ratio:.2}"));
             let program = &best.program;
@@ -52,6 +54,7 @@ pub(super) fn check(floors: &[(String, f64)], tables: &[Table]) -> Result<Vec<St
 
 #[cfg(test)]
 mod tests {
+    use super::super::programs::OURS;
     use super::super::table::Unit;
     use super::*;
 

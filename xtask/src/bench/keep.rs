@@ -36,14 +36,19 @@ pub(super) fn kept() -> Result<Vec<Table>, String> {
     Ok(tables)
 }
 
-/// The real server first; measures by importance, then by size.
-fn order(id: &str) -> (bool, usize, usize) {
-    let measures = ["sync", "relist", "events", "latency", "handlers", "reads", "idle"];
+/// The real server first, then the embedded one; measures by importance, then by size.
+fn order(id: &str) -> (usize, usize, usize) {
+    let places = ["real", "embedded", "alone"];
+    let measures = ["sync", "relist", "events", "latency", "handlers", "reads", "idle", "queue"];
     let mut parts = id.split('-');
-    let embedded = parts.next() == Some("embedded");
+    let place = parts.next().and_then(|place| places.iter().position(|known| *known == place));
     let name = parts.next().unwrap_or_default();
     let measure = measures.iter().position(|known| *known == name).unwrap_or(measures.len());
-    (embedded, measure, parts.next().and_then(|size| size.parse().ok()).unwrap_or(0))
+    (
+        place.unwrap_or(places.len()),
+        measure,
+        parts.next().and_then(|size| size.parse().ok()).unwrap_or(0),
+    )
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::process::Program;
 use super::programs::{Form, On, PLAIN, Start};
 use super::server::Server;
-use super::table::{Table, Unit};
+use super::table::{Table, Unit, number};
 use crate::real_kubernetes::say;
 
 /// How much of everything.
@@ -283,10 +283,6 @@ impl Measures<'_> {
         }
         Ok(table)
     }
-}
-
-fn number(answer: &Value, name: &str) -> Result<f64, String> {
-    answer[name].as_f64().ok_or_else(|| format!("there is no number {name:?} in {answer}"))
 }
 
 /// Seconds from each write to when it was seen; writes that were never seen by themselves are left out.

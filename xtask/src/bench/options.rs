@@ -7,7 +7,7 @@ usage: cargo xtask bench [--quick] [--real] [--only NAME]… [--report]
                 what peers/bench/floors.toml says
   --real        on the real kube-apiserver in place of the embedded server (built with Go where it is not there yet)
   --only NAME   the measures with this in their name: sync, events, latency, reconcile, relist, handlers,
-                reads, idle
+                reads, idle, queue
   --report      measures nothing: writes BENCHMARKS.md from what was measured last";
 
 #[derive(Debug, Default, PartialEq, Eq)]

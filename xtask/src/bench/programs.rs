@@ -37,7 +37,10 @@ pub(super) const OUR_NAME: &str = "ours";
 pub(super) const OURS: &str = "ours, packed";
 pub(super) const OURS_DECODED: &str = "ours, decoded";
 pub(super) const OURS_METADATA: &str = "ours, metadata alone";
+/// The work queue, which has one form.
+pub(super) const OURS_QUEUE: &str = "ours";
 pub(super) const CLIENT_GO: &str = "client-go";
+pub(super) const CONTROLLER_RUNTIME: &str = "controller-runtime";
 pub(super) const KUBE_RS: &str = "kube-rs";
 
 const fn form(label: &'static str, program: &'static str, told: &'static str) -> Form {
@@ -91,7 +94,7 @@ impl Form {
         Program::start(self.label, &mut command)
     }
 
-    fn is_go(&self) -> bool {
+    pub(super) fn is_go(&self) -> bool {
         self.program == "bench-client-go"
     }
 }

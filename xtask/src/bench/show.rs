@@ -1,6 +1,6 @@
 //! Tables as text.
 
-use super::programs::{OURS, OURS_METADATA};
+use super::programs::OURS_METADATA;
 use super::table::{Row, Table, spread};
 
 /// A table in Markdown, which also reads well in a terminal. Behind each value of a peer is how many times better
@@ -11,7 +11,7 @@ pub(super) fn markdown(table: &Table) -> String {
     for row in &table.rows {
         let mut cells = vec![row.program.clone()];
         for (metric, values) in table.metrics.iter().zip(&row.values) {
-            let ours = ours_beside(row);
+            let ours = ours_beside(table, row);
             let ratio = table.ratio(ours, &row.program, &metric.name);
             let ratio = ratio.filter(|_| row.program != ours);
             let ratio = ratio.map_or_else(String::new, |ratio| format!(" · {ratio:.1} ×"));
@@ -23,8 +23,8 @@ pub(super) fn markdown(table: &Table) -> String {
 }
 
 /// Which of ours a program is compared with.
-pub(super) fn ours_beside(row: &Row) -> &'static str {
-    if row.is_metadata() { OURS_METADATA } else { OURS }
+pub(super) fn ours_beside(table: &Table, row: &Row) -> &'static str {
+    if row.is_metadata() { OURS_METADATA } else { table.ours() }
 }
 
 /// Columns under each other, the first line as the heading.
@@ -53,6 +53,7 @@ pub(super) fn aligned(lines: &[Vec<String>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::programs::OURS;
     use super::super::table::Unit;
     use super::*;
 

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::programs::{OURS, OURS_QUEUE};
+
 /// How the names of programs end that read metadata only: they are compared with each other.
 pub(super) const METADATA: &str = "metadata alone";
 
@@ -57,6 +59,7 @@ impl Unit {
             Self::Seconds if value >= 1e-3 => format!("{} ms", digits(value * 1e3)),
             Self::Seconds => format!("{} µs", digits(value * 1e6)),
             Self::Bytes if value >= 1e9 => format!("{} GB", digits(value / 1e9)),
+            Self::Bytes if value < 1e4 => format!("{value:.0} B"),
             Self::Bytes => format!("{} MB", digits(value / 1e6)),
             Self::PerSecond => format!("{value:.0}/s"),
         }
@@ -96,6 +99,11 @@ impl Table {
         for (all, value) in self.rows[at].values.iter_mut().zip(values) {
             all.push(*value);
         }
+    }
+
+    /// Which of ours the others are compared with: the default one, or the only one.
+    pub(super) fn ours(&self) -> &'static str {
+        if self.row(OURS_QUEUE).is_some() { OURS_QUEUE } else { OURS }
     }
 
     pub(super) fn row(&self, program: &str) -> Option<&Row> {
@@ -159,6 +167,11 @@ impl Table {
             rows: value["rows"].as_array()?.iter().map(row).collect::<Option<_>>()?,
         })
     }
+}
+
+/// A number of an answer.
+pub(super) fn number(answer: &Value, name: &str) -> Result<f64, String> {
+    answer[name].as_f64().ok_or_else(|| format!("there is no number {name:?} in {answer}"))
 }
 
 pub(super) fn median(values: &[f64]) -> Option<f64> {
@@ -231,6 +244,7 @@ mod tests {
         assert_eq!(spread(&[1.0, 3.0, 2.0], Unit::Seconds), "2.00 s (1.00–3.00)");
         assert_eq!(spread(&[0.0005, 0.002, 0.001], Unit::Seconds), "1.00 ms (500 µs–2.00 ms)");
         assert_eq!(spread(&[2.5e9], Unit::Bytes), "2.50 GB");
+        assert_eq!(spread(&[96.2], Unit::Bytes), "96 B");
         assert_eq!(spread(&[10.0, 30.0, 20.0], Unit::PerSecond), "20/s (10–30)");
         assert_eq!(spread(&[], Unit::Bytes), "–");
     }
