@@ -24,6 +24,7 @@
 
 mod checks;
 mod episodes;
+mod faults;
 mod fold;
 mod handlers;
 mod history;

@@ -8,13 +8,13 @@ use kube_informer::SharedInformerFactory;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
+use super::faults::{self, Mood};
 use super::handlers::{Handler, Log, Recorder};
 use super::history::History;
 use super::indexes::Checked;
 use super::informers::{Errors, Informer, Setup};
 use super::mirror::Mirror;
 use super::network::Network;
-use super::trouble::{self, Mood};
 use super::writes::Writers;
 
 const HANDLERS_MAX: usize = 14;
@@ -305,7 +305,7 @@ impl Run {
         self.quiet().await;
         self.check_resyncs().await;
         // The server has a task of its own while it is down.
-        sleep(trouble::DOWN_MAX).await;
+        sleep(faults::DOWN_MAX).await;
         self.mirror.stop();
         if self.rng.u8(..3) > 0 {
             self.factory.as_ref().expect("it runs").shutdown().await;
