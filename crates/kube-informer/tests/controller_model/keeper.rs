@@ -1,6 +1,7 @@
 //! The reconciler: keeps the children of a parent.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use k8s_openapi::ByteString;
@@ -72,11 +73,17 @@ impl Keeper {
             let is_anothers = child.controller().is_some_and(|owner| owner.uid != parent.uid());
             if is_anothers || !wants.children.contains_key(&slot) {
                 surplus.push(child);
-            } else if kept.contains_key(&slot) {
-                self.world.note(format!("{} sees a second copy: {}", self.instance, child.name()));
-                surplus.push(child);
-            } else {
-                kept.insert(slot, child);
+                continue;
+            }
+            match kept.entry(slot) {
+                Entry::Vacant(place) => {
+                    place.insert(child);
+                }
+                Entry::Occupied(_) => {
+                    let (by, name) = (self.instance, child.name());
+                    self.world.note(format!("{by} sees a second copy: {name}"));
+                    surplus.push(child);
+                }
             }
         }
         for child in surplus {

@@ -18,7 +18,7 @@ pub(crate) fn watch() {
     ONCE.call_once(|| {
         let report = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            if info.payload_as_str() == Some(ON_PURPOSE) {
+            if info.payload().downcast_ref() == Some(&ON_PURPOSE) {
                 return;
             }
             OTHERS.set(OTHERS.get() + 1);

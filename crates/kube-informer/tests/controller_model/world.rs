@@ -121,7 +121,7 @@ impl World {
             }
             1 => {
                 self.note("a reconcile panics on purpose");
-                panic!("{ON_PURPOSE}");
+                std::panic::panic_any(ON_PURPOSE);
             }
             _ => {
                 self.note("a reconcile takes its time");
