@@ -1,4 +1,4 @@
-// The client-go side of `cargo xtask bench`: a shared informer of pods, or a work queue.
+// The client-go side of `cargo xtask bench`: a shared informer of pods, a controller of them, or a work queue.
 //
 // It is started and told what to do like the programs of peers/bench: see src/talk.rs there.
 package main
@@ -26,8 +26,8 @@ const byNode = "spec.nodeName"
 func main() {
 	began := time.Now()
 	kubeconfig := flag.String("kubeconfig", "", "the server and how to get in")
-	form := flag.String("form", "json", "json, json-stripped, protobuf, protobuf-stripped or metadata")
-	handlers := flag.Int("handlers", 1, "how many handlers are told of everything")
+	form := flag.String("form", "json", "json, json-stripped, protobuf, protobuf-stripped or metadata; of controllers, controller or controller-runtime")
+	handlers := flag.Int("handlers", 1, "how many handlers are told of everything; of a controller, how many workers it has")
 	index := flag.Bool("index", false, "whether there is an index by node")
 	queue := flag.String("queue", "", "a work queue in place of an informer: plain, rate-limited or controller-runtime")
 	flag.Parse()
@@ -48,6 +48,12 @@ func run(began time.Time, kubeconfig, form string, handlers int, index bool) err
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
+	}
+	switch form {
+	case "controller":
+		return reconcilePods(began, config, handlers)
+	case "controller-runtime":
+		return reconcilePodsWithRuntime(began, config, handlers)
 	}
 	informer, err := informerOf(config, form)
 	if err != nil {
