@@ -95,7 +95,10 @@ impl Run {
                 }
             }
             32..47 => {
-                let did = parents::meddle(&mut self.rng, &self.server);
+                let processes = self.replicas.iter().filter_map(|replica| replica.process.as_ref());
+                let is_cached =
+                    |name: &str| processes.clone().all(|process| process.has_child(name));
+                let did = parents::meddle(&mut self.rng, &self.server, is_cached);
                 self.world.note(did);
             }
             47..58 => self.let_time_pass().await,
