@@ -166,8 +166,3 @@ pub use server::{ApiServer, Builder};
 pub use service::ApiService;
 pub use status::{Cause, Details, Status};
 pub use store::{EventType, Key, Snapshot, Store};
-
-/// The examples in the README are tested with ours.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

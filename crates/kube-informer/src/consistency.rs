@@ -108,6 +108,11 @@ impl<T: Task> ConsistencyStore<T> {
         behind.map_or(Ok(()), Err)
     }
 
+    /// Whether something that was written for this task has not been asked for since.
+    pub(crate) fn is_recorded(&self, task: &T) -> bool {
+        self.0.lock().contains_key(task)
+    }
+
     /// Forgets what was written for this task.
     pub fn clear(&self, task: &T) {
         let _writes = self.0.lock().remove_entry(task);

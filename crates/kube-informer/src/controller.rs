@@ -45,7 +45,8 @@
 //! - A reconcile that fails, panics or takes too long is retried, each time after a longer pause, while
 //!   other keys go on.
 //! - A reconcile does not begin before the caches have what this controller [wrote](Request::wrote) for
-//!   the same key.
+//!   the same key. Something written that is deleted before any cache has seen it, which no event tells, is
+//!   noticed too: the key is reconciled once more after ten seconds.
 //!
 //! Informers are shared: ten controllers of one kind cost one list and one watch. With
 //! [leader election](Controller::leader_election) keys are reconciled only while this process leads; the caches

@@ -19,6 +19,7 @@ use crate::error::Cause;
 use crate::leader_election::Leadership;
 use crate::{
     BoxError, Error, InProgress, Lister, NotSynced, ObjectKey, RegistrationGuard, SharedInformer,
+    WorkQueue,
 };
 
 use super::status::{Phase, Shared};
@@ -27,6 +28,10 @@ use super::{Action, Options, Request, Terminal, Trigger};
 /// How soon to look again whether a cache has what was written, at first and at most. What was written
 /// nearly always has an event that has the key looked at before.
 const CACHE_WAIT: [Duration; 2] = [Duration::from_millis(2), Duration::from_secs(1)];
+
+/// When to look at a key again for which something was written, if nothing has come of that: what was
+/// written may have been gone before any cache saw it, and then no event tells. Longer than events take.
+const UNCONFIRMED_AFTER: Duration = Duration::from_secs(10);
 
 /// A reconciler without its type.
 pub(super) type Reconcile =
@@ -70,6 +75,7 @@ impl Loop {
             timeout: options.timeout,
             consistency_timeout: options.consistency_timeout,
             waiting: Mutex::default(),
+            unconfirmed: WorkQueue::undecided(),
             on_error: options.on_error,
             shared,
         });
@@ -163,6 +169,7 @@ impl Workers {
         work.shared.enter(Phase::Running);
         let take_no_more = CancellationToken::new();
         let mut tasks = JoinSet::new();
+        tasks.spawn(confirm(work.clone(), take_no_more.clone()));
         for _ in 0..count {
             let (worker, leadership) =
                 (worker(work.clone(), take_no_more.clone()), leadership.cloned());
@@ -206,6 +213,22 @@ async fn worker(work: Arc<Work>, take_no_more: CancellationToken) {
     }
 }
 
+/// Queues keys for which something was written that no reconcile has asked for since.
+async fn confirm(work: Arc<Work>, take_no_more: CancellationToken) {
+    loop {
+        let key = tokio::select! {
+            biased;
+            () = take_no_more.cancelled() => return,
+            key = work.unconfirmed.get() => key,
+        };
+        let Some(key) = key else { return };
+        if work.shared.writes.is_recorded(&key) {
+            work.shared.queue.add(key.clone());
+        }
+        key.done();
+    }
+}
+
 /// What all workers share.
 struct Work {
     shared: Arc<Shared>,
@@ -215,6 +238,8 @@ struct Work {
     consistency_timeout: Duration,
     /// Keys that wait until a cache has what was written for them, and since when.
     waiting: Mutex<HashMap<ObjectKey, Instant>>,
+    /// Keys for which something was written, due when that should have come back.
+    unconfirmed: WorkQueue,
     on_error: Vec<Box<super::OnError>>,
 }
 
@@ -237,6 +262,9 @@ impl Work {
         match self.attempt(request).await {
             Ok(Action(after)) => {
                 self.shared.counts.succeeded.add();
+                if self.shared.writes.is_recorded(&key) {
+                    self.unconfirmed.add_after(key.clone(), UNCONFIRMED_AFTER);
+                }
                 if is_gone && after.is_none() {
                     self.shared.writes.clear(&key);
                 }

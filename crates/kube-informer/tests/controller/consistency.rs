@@ -182,3 +182,29 @@ async fn a_cache_that_stays_behind_is_reported_and_the_key_goes_on() {
     assert!(told.contains("default/a: the cache of secrets is at version"), "{told}");
     assert!(told.contains("reconciled all the same after 5s"), "{told}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_written_and_is_gone_before_a_cache_has_seen_it_is_noticed() {
+    let (server, factory) = scene();
+    let mut running = makes_secrets(&server, &factory, |controller| controller, true);
+    factory.start();
+    factory.wait_for_sync().await.unwrap();
+    server.faults().on(Verb::Watch).resource("secrets").after_events(0).inject(Fault::StalledBody);
+    server.create(map("a")).unwrap();
+    running.next().await;
+    let made = loop {
+        match server.list("secrets", "default").pop() {
+            Some(made) => break made,
+            None => tokio::task::yield_now().await,
+        }
+    };
+    server.delete("secrets", "default", made["metadata"]["name"].as_str().unwrap()).unwrap();
+    // The watch comes back when the events of both are gone: a list shows neither.
+    server.faults().on(Verb::Watch).resource("secrets").inject(Fault::Compact);
+    server.restart();
+    assert_eq!(running.next().await, ("a".into(), true));
+    while server.list("secrets", "default").is_empty() {
+        tokio::time::sleep(SECOND).await;
+    }
+    assert_eq!(server.list("secrets", "default").len(), 1);
+}
