@@ -83,10 +83,10 @@ impl<T: Task> Failures<T> {
     fn forget(&self, task: &T) {
         let mut failures = self.0.lock();
         // Mostly nothing has failed, and then nothing has to be hashed.
-        let task = if failures.is_empty() { None } else { failures.remove_entry(task) };
+        let forgotten = if failures.is_empty() { None } else { failures.remove_entry(task) };
         drop(failures);
-        // Without the lock.
-        drop(task);
+        // Tasks are dropped without the lock.
+        drop(forgotten);
     }
 
     fn count(&self, task: &T) -> u32 {

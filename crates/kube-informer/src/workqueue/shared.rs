@@ -52,7 +52,7 @@ struct Woken(Vec<Waker>);
 
 impl Drop for Woken {
     fn drop(&mut self) {
-        self.0.drain(..).for_each(Waker::wake);
+        std::mem::take(&mut self.0).into_iter().for_each(Waker::wake);
     }
 }
 
@@ -201,7 +201,10 @@ impl<T: Clone + Eq + Hash> Inner<T> {
     fn wake(&mut self, tasks: usize) -> Woken {
         let count = if self.state.is_over() { usize::MAX } else { tasks };
         let count = count.min(self.waiting.len());
-        let mut woken = Vec::new();
+        if count == 0 {
+            return Woken(self.appoint().into_iter().collect());
+        }
+        let mut woken = Vec::with_capacity(count + 1);
         for waiter in self.waiting.drain(..count) {
             if self.timekeeper == Some(waiter.id) {
                 self.timekeeper = None;
