@@ -87,15 +87,8 @@ fn parent_of(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 }
 
-/// Deletes, changes or orphans a child.
-///
-/// One that is made and deleted between two lists of an informer has never been there for a controller, which
-/// has no reason then to make it again. Only children that every cache has are deleted or orphaned.
-pub(crate) fn meddle(
-    rng: &mut fastrand::Rng,
-    server: &ApiServer,
-    is_cached: impl Fn(&str) -> bool,
-) -> String {
+/// Deletes, changes or orphans a child, also one that no cache has seen yet.
+pub(crate) fn meddle(rng: &mut fastrand::Rng, server: &ApiServer) -> String {
     let mut children = server.list("secrets", NAMESPACE);
     if children.is_empty() {
         return "nothing to meddle with".to_owned();
@@ -103,7 +96,6 @@ pub(crate) fn meddle(
     let mut child = children.swap_remove(rng.usize(..children.len()));
     let name = name_of(&child).to_owned();
     match rng.u8(..5) {
-        0 | 1 | 4 if !is_cached(&name) => format!("leave {name} alone, which not every cache has"),
         0 | 1 => {
             server.delete("secrets", NAMESPACE, &name).expect("it is there");
             format!("meddle: delete {name}")

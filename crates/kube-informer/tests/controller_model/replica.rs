@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_informer::controller::{ControllerHandle, ControllerStatus, Phase};
 use kube_informer::workqueue::ItemExponential;
 use kube_informer::{
-    Controller, LeaderElector, NotSynced, ObjectKey, SharedInformer, SharedInformerFactory, Untyped,
+    Controller, LeaderElector, NotSynced, SharedInformer, SharedInformerFactory, Untyped,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -178,12 +178,6 @@ impl Replica {
 }
 
 impl Process {
-    /// Whether the cache has a child, with its owner.
-    pub(crate) fn has_child(&self, name: &str) -> bool {
-        let child = self.children.lister().get(&ObjectKey::namespaced(NAMESPACE, name));
-        child.is_some_and(|child| child.controller().is_some())
-    }
-
     /// Whether both caches are as the server is.
     pub(crate) fn is_current(&self, server: &ApiServer) -> Result<(), String> {
         let Self { parents, children, .. } = self;

@@ -95,10 +95,7 @@ impl Run {
                 }
             }
             32..47 => {
-                let processes = self.replicas.iter().filter_map(|replica| replica.process.as_ref());
-                let is_cached =
-                    |name: &str| processes.clone().all(|process| process.has_child(name));
-                let did = parents::meddle(&mut self.rng, &self.server, is_cached);
+                let did = parents::meddle(&mut self.rng, &self.server);
                 self.world.note(did);
             }
             47..58 => self.let_time_pass().await,
