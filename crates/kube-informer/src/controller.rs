@@ -103,7 +103,7 @@ type Trigger = Box<dyn FnOnce(&WorkQueue) -> Registration + Send>;
 
 type OnError = dyn Fn(&ObjectKey, &BoxError) + Send + Sync;
 
-/// What has no type parameter.
+/// The settings that do not depend on the kind.
 struct Options {
     workers: usize,
     timeout: Option<Duration>,
@@ -248,8 +248,8 @@ impl<K: 'static> Controller<K> {
     }
 
     /// Stops when this is ready: no reconcile begins after that, and those that run are
-    /// [given time](Self::graceful_stop) to finish. Keys that wait are left: whoever comes next reads
-    /// everything anew.
+    /// [given time](Self::graceful_stop) to finish. Keys that are still queued are
+    /// dropped: the next instance lists everything again.
     pub fn stop_on(mut self, stop: impl Future + Send + 'static) -> Self {
         let before = self.options.stop;
         self.options.stop = async move {

@@ -14,7 +14,7 @@ use crate::{Error, Kind, Object, Result};
 /// writer of finalizers was faster, and an object has few of those.
 const TRIES_MAX: usize = 5;
 
-/// What a reconcile has to do with an object, as [`finalizer`] tells it.
+/// The task that [`finalizer`] gives to a reconcile.
 #[derive(Clone, Debug)]
 pub enum Finalizer<K> {
     /// The object has the finalizer. Bring the world in line with it.

@@ -32,7 +32,7 @@ pub use occurrence::EventType;
 /// How many events may wait to be written: client-go's `maxQueuedEvents`.
 const QUEUED_MAX: usize = 1000;
 
-/// What the server accepts as the name of an instance, in bytes.
+/// The longest name of an instance that the server accepts, in bytes.
 const INSTANCE_BYTES_MAX: usize = 128;
 
 /// How long [`Recorder::shutdown`] writes what is left. A process that is told to end has some thirty seconds for
@@ -107,7 +107,7 @@ struct Shared {
     tasks: TaskTracker,
 }
 
-/// What became of the events of a [`Recorder`].
+/// Counts of the events of a [`Recorder`], by outcome.
 ///
 /// ```
 /// # use kube_informer::Recorder;

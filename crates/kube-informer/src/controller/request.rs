@@ -1,4 +1,4 @@
-//! What a reconciler is asked, and what it answers.
+//! The request that a reconciler receives, and the result that it returns.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -96,7 +96,7 @@ impl<K> fmt::Debug for Request<K> {
     }
 }
 
-/// What happens after a reconcile that went well.
+/// The next step after a successful reconcile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Action(pub(super) Option<Duration>);
 

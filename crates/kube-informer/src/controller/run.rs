@@ -229,7 +229,7 @@ async fn confirm(work: Arc<Work>, take_no_more: CancellationToken) {
     }
 }
 
-/// What all workers share.
+/// State shared by all workers.
 struct Work {
     shared: Arc<Shared>,
     objects: Lister,

@@ -1,4 +1,4 @@
-//! What can be seen of a controller while it runs.
+//! The status of a running controller, and the handle that reads it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -46,7 +46,7 @@ impl fmt::Debug for ControllerHandle {
 pub struct ControllerStatus {
     /// Its name.
     pub name: Arc<str>,
-    /// What it is doing.
+    /// Its current phase.
     pub phase: Phase,
     /// How many keys can be reconciled at the same time. How many are is `queue.running`.
     pub workers: usize,
@@ -70,7 +70,7 @@ pub struct ControllerStatus {
     pub behind: u64,
 }
 
-/// What a controller is doing.
+/// The phases of a controller's life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Phase {
@@ -90,7 +90,7 @@ impl Phase {
     const ALL: [Self; 5] = [Self::Idle, Self::Syncing, Self::Standby, Self::Running, Self::Stopped];
 }
 
-/// What the handle and the loop share.
+/// State shared by the handle and the loop.
 pub(super) struct Shared {
     name: OnceLock<Arc<str>>,
     default_name: Arc<str>,

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 pub(super) const API_GROUP: &str = "coordination.k8s.io";
 pub(super) const API_VERSION: &str = "v1";
 
-/// What `leaseDurationSeconds` says after a release: the least that servers accept.
+/// The value of `leaseDurationSeconds` after a release: the smallest that servers accept.
 const RELEASED_SECONDS: u64 = 1;
 
 /// `spec.leaseTransitions` is an `int32`.

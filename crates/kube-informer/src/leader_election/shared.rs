@@ -1,4 +1,4 @@
-//! What an elector shows of itself.
+//! The observable state of an elector.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

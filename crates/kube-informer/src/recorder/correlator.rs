@@ -27,7 +27,7 @@ pub(super) const SIMILAR_WITHIN: Duration = Duration::from_secs(600);
 /// was quiet for longest is forgotten.
 pub(super) const REMEMBERED_MAX: usize = 4096;
 
-/// What an event of many notes begins its own with.
+/// The prefix of the note of a combined event.
 const COMBINED: &str = "(combined from similar events): ";
 
 /// A request to write.
@@ -46,7 +46,7 @@ impl Write {
     }
 }
 
-/// What is known of the events of the recent past.
+/// A record of recent events.
 #[derive(Default)]
 pub(super) struct Correlator {
     events: HashMap<Identity, Known>,
@@ -56,7 +56,7 @@ pub(super) struct Correlator {
     number: i128,
 }
 
-/// What makes two events the same. A note of `None` is that of combined events.
+/// The identity of an event. A note of `None` is that of combined events.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Identity {
     similar: Similar,
@@ -79,7 +79,7 @@ struct Notes {
     last: Instant,
 }
 
-/// What becomes of an event.
+/// The decision about an event.
 #[derive(PartialEq, Debug)]
 pub(super) enum Verdict {
     Write(Write),
@@ -125,7 +125,7 @@ impl Correlator {
         (Verdict::Write(Write::Create(event)), forgotten)
     }
 
-    /// What is to be written by now: series that are over, and those that were not written for long.
+    /// Returns the writes that are due: series that are over, and those that were not written for long.
     pub(super) fn due(&mut self, now: Instant) -> Vec<Write> {
         let mut writes = Vec::new();
         self.events.retain(|_, known| {

@@ -9,7 +9,7 @@ use crate::selector::is_subdomain;
 use crate::shown::beginning;
 use crate::{Error, Result};
 
-/// What the server accepts, in bytes.
+/// Limits of the server, in bytes.
 const NOTE_BYTES_MAX: usize = 1024;
 const REASON_BYTES_MAX: usize = 128;
 const ACTION_BYTES_MAX: usize = 128;
@@ -68,7 +68,7 @@ impl Subject {
     }
 }
 
-/// What events have in common that differ in their notes alone.
+/// The identity of events that differ only in their notes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Similar {
     pub(super) subject: Subject,
@@ -163,7 +163,7 @@ impl Occurrence {
     }
 }
 
-/// What reports events.
+/// The component that reports events.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) controller: String,

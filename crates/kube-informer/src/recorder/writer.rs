@@ -59,7 +59,7 @@ pub(super) struct Writer {
     pub(super) trouble: Trouble,
 }
 
-/// What is wrong with the server, as far as it was logged.
+/// The server trouble that was logged last.
 #[derive(Default)]
 pub(super) struct Trouble {
     /// Until when nothing is tried, after a try that may succeed later; `None` after a success.

@@ -99,7 +99,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
     }
 
     /// Takes a task for a worker, or gives the worker a place in the line. `None` if there will be no
-    /// more: as long as a task is to be done again, somebody has to be there for it, and its worker may
+    /// more: as long as a task is to be done again, a worker has to stay for it, and its own may
     /// not come back.
     pub(super) fn poll_take(
         &self,

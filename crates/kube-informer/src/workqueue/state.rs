@@ -1,4 +1,4 @@
-//! What the queue knows of each task. No clock, no lock, no waiting: those are in `shared`.
+//! The state of each task in the queue. No clock, no lock, no waiting: those are in `shared`.
 //!
 //! A task has one slot for as long as the queue knows it, whatever it is doing: ready, with a worker,
 //! due later, or several of these. Lists are threaded through the slots, so that moving a task from one
@@ -99,7 +99,7 @@ pub(super) struct Due {
     pub(super) at: Nanos,
 }
 
-/// What a change means to workers that wait.
+/// The effect of a change on waiting workers.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Effect {
     /// There is one more task to hand out.
