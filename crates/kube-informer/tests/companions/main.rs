@@ -4,6 +4,8 @@ mod cut;
 mod events;
 
 mod finalizers;
+#[path = "../reflector/log.rs"]
+mod log;
 mod logs;
 
 mod scene;

@@ -1,65 +1,15 @@
 //! An error is logged when it begins, when it changes, and when it is over; not once per retry.
 
-use std::fmt::{self, Write as _};
-use std::sync::{Arc, LazyLock};
-
 use embedded_apiserver::{ApiServer, Fault, Verb};
-use parking_lot::Mutex;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
+use tracing::subscriber::DefaultGuard;
 
+use super::log::Log;
 use super::reflecting::reflect;
 use super::scene::{Listed, Maps, maps_of, seconds, server};
 
-/// While there is one subscriber only, tracing asks just the thread that comes to a line first whether anybody wants
-/// it, and remembers a no for all threads. So there are always two.
-static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Log::default()));
-
-/// What is logged from INFO on, as `LEVEL message`.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
-
-impl Log {
-    fn lines(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock())
-    }
-}
-
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::INFO && metadata.target().starts_with("kube_informer")
-    }
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn event(&self, event: &Event<'_>) {
-        let mut message = Message(format!("{} ", event.metadata().level()));
-        event.record(&mut message);
-        self.0.lock().push(message.0);
-    }
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
-struct Message(String);
-
-impl Visit for Message {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            let _ = write!(self.0, "{value:?}");
-        }
-    }
-}
-
-fn watching(server: &ApiServer) -> (Log, tracing::subscriber::DefaultGuard) {
-    LazyLock::force(&SECOND);
-    let log = Log::default();
-    let guard = tracing::subscriber::set_default(log.clone());
+fn watching(server: &ApiServer) -> (Log, DefaultGuard) {
     server.add("a", "1");
-    (log, guard)
+    Log::capture()
 }
 
 #[tokio::test(start_paused = true)]

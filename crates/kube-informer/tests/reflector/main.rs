@@ -9,6 +9,7 @@ mod script;
 
 mod errors;
 mod lists;
+mod log;
 mod logs;
 mod reflecting;
 mod streams;
