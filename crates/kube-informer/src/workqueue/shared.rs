@@ -10,7 +10,7 @@ use std::task::{Poll, Waker};
 
 use hashbrown::DefaultHashBuilder;
 
-use super::state::{Due, Effect, Nanos, State, Taken, hash};
+use super::state::{Due, Effect, Hashed, Nanos, State, Taken};
 use super::sync::Mutex;
 
 pub(super) struct Shared<T> {
@@ -58,33 +58,32 @@ impl Drop for Woken {
 
 impl<T: Clone + Eq + Hash> Shared<T> {
     pub(super) fn new() -> Self {
-        let hasher = DefaultHashBuilder::default();
         let inner = Inner {
-            state: State::new(hasher.clone()),
+            state: State::new(),
             waiting: VecDeque::new(),
             last_waiter: 0,
             timekeeper: None,
             draining: Vec::new(),
         };
-        Self { hasher, inner: Mutex::new(inner) }
+        Self { hasher: DefaultHashBuilder::default(), inner: Mutex::new(inner) }
     }
 
     pub(super) fn add(&self, task: T, priority: i32, now: Nanos) {
-        let hash = hash(&self.hasher, &task);
-        self.with(|inner| {
+        let hash = Hashed::of(&task, &self.hasher);
+        let _spare = self.with(|inner| {
             // What is due has come before it.
             let due = inner.state.come_due(now);
-            let more = inner.state.add(task, hash, priority, now);
-            ((), inner.wake(due + usize::from(more)))
+            let (more, spare) = inner.state.add(task, hash, priority, now);
+            (spare, inner.wake(due + usize::from(more)))
         });
     }
 
     pub(super) fn add_later(&self, task: T, priority: i32, due: Due) {
-        let hash = hash(&self.hasher, &task);
-        self.with(|inner| {
+        let hash = Hashed::of(&task, &self.hasher);
+        let _spare = self.with(|inner| {
             let came_due = inner.state.come_due(due.now);
-            let effect = inner.state.add_later(task, hash, priority, due);
-            ((), inner.wake_for(came_due, effect))
+            let (effect, spare) = inner.state.add_later(task, hash, priority, due);
+            (spare, inner.wake_for(came_due, effect))
         });
     }
 

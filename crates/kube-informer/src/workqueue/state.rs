@@ -5,7 +5,7 @@
 //! to another allocates nothing.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hash};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -23,18 +23,21 @@ const NONE: u32 = u32::MAX;
 /// Not due at any time.
 const NEVER: Nanos = Nanos::MAX;
 
+/// So many priorities keep their place while no task has them, since they are about to be used again.
+const LEVELS_KEPT: usize = 8;
+
 /// An empty queue gives back the memory of more slots than this.
 const SLOTS_KEPT: usize = 1024;
 
 pub(super) struct State<T> {
     /// Slots by their task.
     table: HashTable<u32>,
-    hasher: DefaultHashBuilder,
     slots: Vec<Slot<T>>,
     /// Slots to be used again, through `next`.
     free: u32,
-    /// Tasks that are ready, the highest priority first, and in the order in which they came.
-    ready: BTreeMap<Reverse<i32>, List>,
+    /// Tasks that are ready, the highest priority first, and in the order in which they came. Programs
+    /// have few priorities, so that this is shorter than any tree.
+    ready: Vec<Level>,
     /// Tasks that workers have, the longest first.
     running: List,
     /// Tasks that are due later.
@@ -58,9 +61,16 @@ pub(super) struct Counts {
     pub(super) retries: u64,
 }
 
+/// The tasks of one priority.
+struct Level {
+    priority: i32,
+    tasks: List,
+}
+
 struct Slot<T> {
     /// None only if the slot is free.
     task: Option<T>,
+    hash: Hashed,
     place: Place,
     /// Of the task that is ready, or will be when its worker has finished.
     priority: i32,
@@ -108,6 +118,21 @@ pub(super) struct Effect {
     pub(super) earlier: bool,
 }
 
+/// The hash of a task; small, since each slot has one.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Hashed(u32);
+
+impl Hashed {
+    pub(super) fn of<T: Hash>(task: &T, hasher: &DefaultHashBuilder) -> Self {
+        Self((hasher.hash_one(task) >> 32) as u32)
+    }
+
+    /// A table wants all 64 bits to be used.
+    fn spread(self) -> u64 {
+        u64::from(self.0).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
 /// A task for a worker.
 pub(super) struct Taken<T> {
     pub(super) slot: u32,
@@ -116,13 +141,12 @@ pub(super) struct Taken<T> {
 }
 
 impl<T: Clone + Eq + Hash> State<T> {
-    pub(super) fn new(hasher: DefaultHashBuilder) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             table: HashTable::new(),
-            hasher,
             slots: Vec::new(),
             free: NONE,
-            ready: BTreeMap::new(),
+            ready: Vec::new(),
             running: List::EMPTY,
             later: BTreeSet::new(),
             counts: Counts::default(),
@@ -132,21 +156,36 @@ impl<T: Clone + Eq + Hash> State<T> {
     }
 
     /// Makes a task ready, or has it done again after its worker. True if that is one more to hand out.
-    pub(super) fn add(&mut self, task: T, hash: u64, priority: i32, now: Nanos) -> bool {
+    ///
+    /// Like everything that takes a task, it gives back the one that it does not keep, to be dropped where
+    /// no lock is held.
+    pub(super) fn add(
+        &mut self,
+        task: T,
+        hash: Hashed,
+        priority: i32,
+        now: Nanos,
+    ) -> (bool, Option<T>) {
         if self.shut_down {
-            return false;
+            return (false, Some(task));
         }
-        let slot = self.slot(task, hash);
-        self.make_ready(slot, priority, now)
+        let (slot, spare) = self.slot(task, hash);
+        (self.make_ready(slot, priority, now), spare)
     }
 
     /// The same at a later time; the earliest wins.
-    pub(super) fn add_later(&mut self, task: T, hash: u64, priority: i32, due: Due) -> Effect {
+    pub(super) fn add_later(
+        &mut self,
+        task: T,
+        hash: Hashed,
+        priority: i32,
+        due: Due,
+    ) -> (Effect, Option<T>) {
         if self.shut_down {
-            return Effect::default();
+            return (Effect::default(), Some(task));
         }
-        let slot = self.slot(task, hash);
-        self.make_due(slot, priority, due)
+        let (slot, spare) = self.slot(task, hash);
+        (self.make_due(slot, priority, due), spare)
     }
 
     /// Makes everything ready that is due, and says how many of them are to be handed out.
@@ -172,8 +211,9 @@ impl<T: Clone + Eq + Hash> State<T> {
     /// Hands out the next task.
     pub(super) fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
         let level = self.next_level()?;
-        let slot = self.ready.get(&level)?.first;
-        self.unlink_ready(slot);
+        let priority = self.ready[level].priority;
+        let slot = self.ready[level].tasks.first;
+        self.unlink_ready(level, slot);
         self.counts.ready -= 1;
         self.counts.running += 1;
         self.running.push(&mut self.slots, slot);
@@ -181,7 +221,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         entry.place = Place::Running;
         entry.since = now;
         let task = entry.task.clone().expect("a slot in a list has a task");
-        Some(Taken { slot, task, priority: level.0 })
+        Some(Taken { slot, task, priority })
     }
 
     /// Whether a task that a worker has may be ready again when that has finished.
@@ -190,8 +230,8 @@ impl<T: Clone + Eq + Hash> State<T> {
         entry.place == Place::RunningAgain || entry.due != NEVER
     }
 
-    /// A worker has finished. True if the task is ready again; a task that the queue no longer knows
-    /// is given out, to be dropped where no lock is held.
+    /// A worker has finished. True if the task is ready again; one that the queue no longer knows is
+    /// given back.
     pub(super) fn finish(&mut self, slot: u32) -> (bool, Option<T>) {
         self.running.remove(&mut self.slots, slot);
         self.counts.running -= 1;
@@ -267,18 +307,23 @@ impl<T: Clone + Eq + Hash> State<T> {
 
     /// Since when the task at the head of each priority has been ready: the earliest.
     pub(super) fn oldest_ready(&self) -> Option<Nanos> {
-        self.ready.values().map(|list| self.slots[list.first as usize].since).min()
+        self.heads().map(|(_, since)| since).min()
     }
 
-    fn next_level(&mut self) -> Option<Reverse<i32>> {
-        let (&highest, _) = self.ready.first_key_value()?;
+    /// The levels that have tasks, with the time since when their first one is ready.
+    fn heads(&self) -> impl Iterator<Item = (usize, Nanos)> {
+        let head = |level: &Level| Some(self.slots.get(level.tasks.first as usize)?.since);
+        self.ready.iter().enumerate().filter_map(move |(at, level)| Some((at, head(level)?)))
+    }
+
+    fn next_level(&mut self) -> Option<usize> {
+        let (highest, _) = self.heads().next()?;
         self.turn = OLDEST_EVERY.min(self.turn + 1);
-        if self.turn < OLDEST_EVERY || self.ready.len() < 2 {
+        if self.turn < OLDEST_EVERY || self.heads().nth(1).is_none() {
             return Some(highest);
         }
         self.turn = 0;
-        let since = |list: &List| self.slots[list.first as usize].since;
-        self.ready.iter().min_by_key(|(_, list)| since(list)).map(|(&level, _)| level)
+        self.heads().min_by_key(|&(_, since)| since).map(|(level, _)| level)
     }
 
     fn make_ready(&mut self, slot: u32, priority: i32, now: Nanos) -> bool {
@@ -287,28 +332,25 @@ impl<T: Clone + Eq + Hash> State<T> {
             Place::Idle => {
                 self.counts.adds += 1;
                 self.push_ready(slot, priority, now);
-                true
+                return true;
             }
             Place::Ready if priority > entry.priority => {
-                let since = entry.since;
-                self.unlink_ready(slot);
+                let (since, level) = (entry.since, entry.priority);
+                let level = self.level(level).expect("a task that is ready is in its level");
+                self.unlink_ready(level, slot);
                 self.counts.ready -= 1;
                 self.push_ready(slot, priority, since);
-                false
             }
-            Place::Ready => false,
+            Place::Ready => {}
             Place::Running => {
                 (entry.place, entry.priority) = (Place::RunningAgain, priority);
                 entry.again_since = now;
                 self.counts.again += 1;
                 self.counts.adds += 1;
-                false
             }
-            Place::RunningAgain => {
-                entry.priority = entry.priority.max(priority);
-                false
-            }
+            Place::RunningAgain => entry.priority = entry.priority.max(priority),
         }
+        false
     }
 
     fn make_due(&mut self, slot: u32, priority: i32, due: Due) -> Effect {
@@ -337,28 +379,38 @@ impl<T: Clone + Eq + Hash> State<T> {
         let entry = &mut self.slots[slot as usize];
         (entry.place, entry.priority, entry.since) = (Place::Ready, priority, since);
         self.counts.ready += 1;
-        let list = self.ready.entry(Reverse(priority)).or_insert(List::EMPTY);
-        list.push(&mut self.slots, slot);
+        let level = self.level(priority).unwrap_or_else(|at| {
+            self.ready.insert(at, Level { priority, tasks: List::EMPTY });
+            at
+        });
+        self.ready[level].tasks.push(&mut self.slots, slot);
     }
 
-    fn unlink_ready(&mut self, slot: u32) {
-        let level = Reverse(self.slots[slot as usize].priority);
-        let list =
-            self.ready.get_mut(&level).expect("what is ready is in the list of its priority");
-        list.remove(&mut self.slots, slot);
-        if list.is_empty() {
-            self.ready.remove(&level);
+    /// Where the level of a priority is, or would have to be.
+    fn level(&self, priority: i32) -> Result<usize, usize> {
+        self.ready.binary_search_by_key(&Reverse(priority), |level| Reverse(level.priority))
+    }
+
+    fn unlink_ready(&mut self, level: usize, slot: u32) {
+        let tasks = &mut self.ready[level].tasks;
+        tasks.remove(&mut self.slots, slot);
+        if tasks.is_empty() && self.ready.len() > LEVELS_KEPT {
+            self.ready.remove(level);
         }
     }
 
-    /// The slot of a task, a new one if it has none.
-    fn slot(&mut self, task: T, hash: u64) -> u32 {
-        let is = |&slot: &u32| self.slots[slot as usize].task.as_ref() == Some(&task);
-        if let Some(&slot) = self.table.find(hash, is) {
-            return slot;
+    /// The slot of a task, a new one if it has none. The task is given back if it has one.
+    fn slot(&mut self, task: T, hash: Hashed) -> (u32, Option<T>) {
+        let is = |&slot: &u32| {
+            let entry = &self.slots[slot as usize];
+            entry.hash == hash && entry.task.as_ref() == Some(&task)
+        };
+        if let Some(&slot) = self.table.find(hash.spread(), is) {
+            return (slot, Some(task));
         }
         let entry = Slot {
             task: Some(task),
+            hash,
             place: Place::Idle,
             priority: 0,
             later_priority: 0,
@@ -377,9 +429,9 @@ impl<T: Clone + Eq + Hash> State<T> {
             self.slots[slot as usize] = entry;
             slot
         };
-        let hash_of = |&slot: &u32| self.hasher.hash_one(self.slots[slot as usize].task.as_ref());
-        self.table.insert_unique(hash, slot, hash_of);
-        slot
+        let hash_of = |&slot: &u32| self.slots[slot as usize].hash.spread();
+        self.table.insert_unique(hash.spread(), slot, hash_of);
+        (slot, None)
     }
 
     /// Forgets a task that is neither ready, nor with a worker, nor due later.
@@ -388,7 +440,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         if entry.place != Place::Idle || entry.due != NEVER {
             return None;
         }
-        let hash = self.hasher.hash_one(entry.task.as_ref());
+        let hash = entry.hash.spread();
         let task = entry.task.take();
         entry.next = self.free;
         self.free = slot;
@@ -400,11 +452,6 @@ impl<T: Clone + Eq + Hash> State<T> {
         }
         task
     }
-}
-
-/// Tasks are hashed as `Option<&T>`, which is what a slot has at hand.
-pub(super) fn hash<T: Hash>(hasher: &DefaultHashBuilder, task: &T) -> u64 {
-    hasher.hash_one(Some(task))
 }
 
 impl List {

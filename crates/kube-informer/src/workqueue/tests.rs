@@ -67,6 +67,47 @@ fn wq4_adds_while_a_worker_has_a_task_are_one_more_run() {
     assert_eq!(queue.status().adds, 2);
 }
 
+/// A task that asks its queue something when it is dropped.
+#[derive(Clone)]
+struct Asks(u8, Arc<OnceLock<WorkQueue<Asks>>>);
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        let _ = self.1.get().map(WorkQueue::len);
+    }
+}
+
+impl PartialEq for Asks {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Asks {}
+
+impl Hash for Asks {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+/// A task that the queue does not keep was dropped under its lock.
+#[test]
+fn a_task_may_use_the_queue_when_it_is_dropped() {
+    let queue = WorkQueue::with_rate_limiter(ItemExponential::new(MS, MS));
+    let task = Asks(1, Arc::default());
+    task.1.set(queue.clone()).expect("it is set once");
+    queue.add(task.clone());
+    queue.add(task.clone());
+    queue.add_after(task.clone(), MS);
+    queue.add_after(task.clone(), MS);
+    take(&queue).done();
+    queue.shut_down();
+    queue.add(task.clone());
+    queue.add_after(task.clone(), MS);
+    assert_eq!(queue.status().adds, 1);
+}
+
 #[tokio::test]
 async fn wq7_wq10_after_a_shutdown_nothing_is_added_and_what_is_queued_is_handed_out() {
     let queue = queue();
