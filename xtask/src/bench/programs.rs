@@ -51,7 +51,7 @@ const fn controller(label: &'static str, program: &'static str, told: &'static s
     Form { quick: true, reconciles: true, ..form(label, program, told) }
 }
 
-pub(super) const FORMS: [Form; 15] = [
+pub(super) const FORMS: [Form; 16] = [
     Form { quick: true, ..form(OURS, "bench-ours", "packed") },
     form(OURS_DECODED, "bench-ours", "decoded"),
     Form { whole: false, ..form(OURS_METADATA, "bench-ours", "metadata") },
@@ -73,6 +73,7 @@ pub(super) const FORMS: [Form; 15] = [
     controller(OURS, "bench-controller-ours", "controller"),
     controller("client-go, informer and work queue", "bench-client-go", "controller"),
     controller("client-go, controller-runtime", "bench-client-go", "controller-runtime"),
+    controller("kube-rs, Controller", "bench-controller-kube-rs", "controller"),
 ];
 
 /// How a client is started.
