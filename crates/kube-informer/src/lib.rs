@@ -89,12 +89,11 @@
 //!
 //! # Objects are bytes
 //!
-//! An [`Object<K>`](Object) is a handle on the object as the server sent it, without `managedFields`, and a
-//! header that is always at hand: key, uid, versions, labels, owner. The typed struct is built when somebody
+//! An [`Object<K>`](Object) is a handle on the object as the server sent it, without `managedFields` and
+//! compressed, and a header that is always at hand: key, uid, versions, labels, owner. The typed struct is built when somebody
 //! asks for it, with [`decode`](Object::decode); one field is read with [`field`](Object::field), a few with
 //! [`decode_as`](Object::decode_as). Most handlers need no more than the key, and a `Pod` takes several times
-//! the memory of its bytes. Programs that look into all objects all the time say
-//! [`Storage::Decoded`].
+//! the memory of its bytes. [`Storage`] has the choice for programs that look into all objects all the time.
 //!
 //! An object whose body does not decode is in the cache all the same: `decode` says what is wrong, to the one
 //! who asks. One that cannot be kept at all (no metadata, a transform that fails) is reported, counted, and

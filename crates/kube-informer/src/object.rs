@@ -1,5 +1,7 @@
 //! `Object<K>`: a header that is always at hand and a packed body. One `Arc`, whatever `K` is.
 
+mod codec;
+mod dictionary;
 mod event;
 mod field;
 mod header;
@@ -11,6 +13,8 @@ mod pack;
 mod problem;
 mod reference;
 mod shared;
+mod training;
+mod unpacked;
 
 use std::any::Any;
 use std::fmt;
@@ -33,7 +37,8 @@ pub use metadata::OwnerRef;
 pub(crate) use pack::{Decoder, Packer, Types, decode, position};
 pub(crate) use problem::problem;
 
-use memo::Memo;
+pub(crate) use codec::Codec;
+use codec::{Body, Text};
 
 /// A cached object. Cloning clones one `Arc`; the type parameter is only what [`decode`] gives.
 ///
@@ -50,19 +55,14 @@ pub struct Object<K = Untyped> {
 
 /// What every object is, whatever its type: this is all that the informer core knows.
 pub(crate) struct Raw {
-    /// Never used twice, as an address would be.
+    /// Never used for two states, as an address would be.
     id: u64,
     header: Header,
     body: Body,
-    /// What was decoded last, of all objects of one informer.
-    memo: Arc<Memo>,
+    /// How to read the body, and what was read lately; shared by objects of one informer.
+    codec: Arc<Codec>,
     /// `Storage::Decoded` keeps the typed object here.
     decoded: Option<Arc<dyn Any + Send + Sync>>,
-}
-
-/// How the rest of an object is kept. Compression and protobuf will be further variants.
-enum Body {
-    Json(Box<[u8]>),
 }
 
 #[derive(Clone)]
@@ -144,7 +144,7 @@ impl<K> Object<K> {
     /// only: one that was restored from a backup gives the same versions to other states.
     pub(crate) fn same_content<T>(&self, other: &Object<T>) -> bool {
         self.is_same_instance(other)
-            || self.same_version(other) && self.raw.json() == other.raw.json()
+            || self.same_version(other) && self.raw.has_same_text(&other.raw)
     }
 
     /// The very same instance, not only an equal one.
@@ -160,11 +160,11 @@ impl<K> Object<K> {
     {
         let raw = &self.raw;
         let kept = raw.decoded.clone().and_then(|typed| typed.downcast::<K>().ok());
-        if let Some(known) = kept.or_else(|| raw.memo.recall(raw.id)) {
+        if let Some(known) = kept.or_else(|| raw.codec.common.memo.recall(raw.id)) {
             return Ok(known);
         }
         let typed = Arc::new(self.decode_as::<K>()?);
-        raw.memo.remember(raw.id, &typed);
+        raw.codec.common.memo.remember(raw.id, &typed);
         Ok(typed)
     }
 
@@ -188,14 +188,15 @@ impl<K> Object<K> {
     /// # Ok::<(), kube_informer::Error>(())
     /// ```
     pub fn decode_as<T: DeserializeOwned>(&self) -> Result<T> {
-        self.decode_part(self.raw.json(), "")
+        self.decode_part(&self.raw.text()?, "")
     }
 
     /// One field by its path (`"spec.nodeName"`, `"spec.containers[*].image"`), read from the bytes;
     /// `None` where it is absent or null.
     pub fn field<T: DeserializeOwned>(&self, path: impl Into<FieldPath>) -> Result<Option<T>> {
         let path = path.into();
-        let Some(json) = path.find(self.raw.json())? else { return Ok(None) };
+        let text = self.raw.text()?;
+        let Some(json) = path.find(&text)? else { return Ok(None) };
         self.decode_part(json.as_bytes(), &path.to_string())
     }
 
@@ -210,12 +211,16 @@ impl<K> Object<K> {
 
     /// The values of a field to index this object by; see [`FieldPath::values`].
     pub(crate) fn index_values(&self, path: &FieldPath) -> Vec<Arc<str>> {
-        path.values(self.raw.json())
+        self.raw.text().map(|text| path.values(&text)).unwrap_or_default()
     }
 
     /// The object as JSON text, without `metadata.managedFields` unless they are kept.
     pub fn to_json(&self) -> Result<Bytes> {
-        Ok(Bytes::from_owner(Json(self.raw.clone())))
+        match self.raw.text()? {
+            // Part of the object: giving it out copies nothing.
+            Text::Kept(_) => Ok(Bytes::from_owner(PlainText(self.raw.clone()))),
+            Text::Unpacked(text) => Ok(text),
+        }
     }
 
     /// The same object under another type; free.
@@ -245,25 +250,70 @@ impl<K> Object<K> {
     }
 }
 
-impl Raw {
-    fn json(&self) -> &[u8] {
-        match &self.body {
-            Body::Json(json) => json,
+impl Object {
+    /// Packs a body that is plain since there was no dictionary when it came, if there is one now. Whether
+    /// that made a difference. Others who hold the object keep the plain one.
+    pub(crate) fn settle(&mut self) -> bool {
+        let Some(codec) = self.raw.codec.settled() else { return false };
+        let Some(body) = codec.pack(self.raw.body.kept()) else { return false };
+        match Arc::get_mut(&mut self.raw) {
+            Some(raw) => (raw.body, raw.codec) = (body, codec),
+            None => {
+                let Raw { id, header, decoded, .. } = &*self.raw;
+                let (header, decoded) = (header.clone(), decoded.clone());
+                self.raw = Arc::new(Raw { id: *id, header, body, codec, decoded });
+            }
         }
+        true
+    }
+
+    /// How the body is kept: tells the store when there is something to settle.
+    pub(crate) fn codec(&self) -> &Arc<Codec> {
+        &self.raw.codec
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self.raw.body, Body::Packed(_))
+    }
+
+    /// How many bodies of its informer have been unpacked.
+    #[cfg(test)]
+    pub(crate) fn unpacks(&self) -> usize {
+        self.raw.codec.common.unpacked.unpacks.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl Raw {
+    /// The JSON of the object. Never fails for a body that is plain.
+    fn text(&self) -> Result<Text<'_>> {
+        self.codec.text(self.id, &self.body).map_err(|why| {
+            let key = self.header.key.clone();
+            let text = format!("{key} cannot be unpacked: {why}");
+            Error::new(Cause::Decode { key: Some(key) }, text)
+        })
+    }
+
+    fn has_same_text(&self, other: &Raw) -> bool {
+        // Frames of the same dictionary that are equal are of the same text.
+        let same_frame =
+            || Arc::ptr_eq(&self.codec, &other.codec) && self.body.kept() == other.body.kept();
+        let same_text = || matches!((self.text(), other.text()), (Ok(a), Ok(b)) if *a == *b);
+        same_frame() || same_text()
     }
 
     fn memory(&self) -> usize {
         let texts = self.header.key.as_str().len() + self.header.uid.len();
         let typed = self.decoded.as_ref().map_or(0, |typed| size_of_val(&**typed));
-        size_of::<Self>() + texts + self.json().len() + typed
+        size_of::<Self>() + texts + self.body.kept().len() + typed
     }
 }
 
-/// Bytes that are part of an object, so that giving them out copies nothing.
-struct Json(Arc<Raw>);
-impl AsRef<[u8]> for Json {
+/// An object whose body is plain, as the owner of that text.
+struct PlainText(Arc<Raw>);
+impl AsRef<[u8]> for PlainText {
     fn as_ref(&self) -> &[u8] {
-        self.0.json()
+        self.0.body.kept()
     }
 }
 

@@ -15,13 +15,38 @@ use crate::object::{Packer, Step as PathStep, position, problem};
 use crate::{Error, FieldPath, Object, Result};
 
 /// How an informer keeps objects.
+///
+/// Whatever it is, [`decode`](Object::decode), [`decode_as`](Object::decode_as), [`field`](Object::field),
+/// indexes, selectors and transforms give the same.
+///
+/// ```
+/// # use embedded_apiserver::ApiServer;
+/// # use k8s_openapi::api::core::v1::Pod;
+/// use kube_informer::{SharedInformerFactory, Storage};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> kube_informer::Result<()> {
+/// # let client = ApiServer::start().client();
+/// // A million pods that are hardly ever read, and some nodes that are read all the time.
+/// let factory = SharedInformerFactory::new(client);
+/// let pods = factory.informer::<Pod>();
+/// let nodes = factory.builder_for::<k8s_openapi::api::core::v1::Node>();
+/// let nodes = nodes.storage(Storage::Decoded).build();
+/// # let _ = (pods, nodes); Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Storage {
-    /// As bytes; decoded when somebody asks.
+    /// As compressed bytes, read when asked for. A pod of 7 KB takes about 0.9 KB, and reading it about 2 µs
+    /// more than if it were [`Plain`](Self::Plain).
+    ///
+    /// The dictionary for that is trained on the first objects of the informer, and again when later ones
+    /// have become different. An informer with few objects has none, and leaves them plain, as are bodies
+    /// that compress badly.
     #[default]
     Packed,
-    /// As typed structs beside the bytes, for programs that scan all objects all the time. Takes
-    /// about 45 KB for a pod of 11 KB.
+    /// As bytes as they came, for objects whose fields are read all the time.
+    Plain,
+    /// As typed structs beside the compressed bytes, for programs that scan all objects all the time. Takes
+    /// about 35 KB for such a pod.
     Decoded,
 }
 

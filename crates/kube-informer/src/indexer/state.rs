@@ -10,6 +10,7 @@ use super::index::{Asked, Definition, NAMESPACE, Owner};
 use super::parts::Parts;
 use super::postings::{Postings, Slab, Values};
 use crate::error::Cause;
+use crate::object::Codec;
 use crate::{
     Deleted, Delta, Error, FinalState, KeyRef, Object, ObjectKey, ResourceVersion, Result,
 };
@@ -53,6 +54,13 @@ pub(super) enum Place {
     Same(u32),
 }
 
+/// An object whose body has been packed after it was written.
+pub(super) struct Settled {
+    pub(super) slot: u32,
+    pub(super) plain: Object,
+    pub(super) packed: Object,
+}
+
 #[derive(Default)]
 pub(super) struct State {
     pub(super) objects: Slab<Object>,
@@ -68,6 +76,8 @@ pub(super) struct State {
     /// That of the parts, kept at hand.
     pub(super) version: ResourceVersion,
     pub(super) bytes: usize,
+    /// Of an object whose body may be packed once there is a dictionary.
+    unsettled: Option<Arc<Codec>>,
     pub(super) synced: bool,
     /// Counts the writes, so that a plan knows whether it still holds.
     writes: u64,
@@ -274,6 +284,7 @@ impl State {
 
     fn insert(&mut self, object: Object, values: Asked) {
         self.bytes += object.memory();
+        self.note_unsettled(&object);
         let hash = self.hasher.hash_one(KeyRef::from(object.key()));
         let slot = self.objects.insert(object);
         let (objects, hasher) = (&self.objects, &self.hasher);
@@ -287,6 +298,7 @@ impl State {
 
     /// Another object of the same key.
     fn exchange(&mut self, slot: u32, object: Object, values: Asked) -> Option<Object> {
+        self.note_unsettled(&object);
         let place = self.objects.get_mut(slot)?;
         self.bytes += object.memory();
         let old = std::mem::replace(place, object);
@@ -307,6 +319,31 @@ impl State {
         }
         self.indexes.iter_mut().for_each(|index| index.clear(slot));
         Some(object)
+    }
+
+    fn note_unsettled(&mut self, object: &Object) {
+        if self.unsettled.is_none() && object.codec().is_unsettled() {
+            self.unsettled = Some(object.codec().clone());
+        }
+    }
+
+    /// The objects whose bodies are plain for want of a dictionary, if there is one now.
+    pub(super) fn unsettled(&self) -> Option<Vec<(u32, Object)>> {
+        self.unsettled.as_ref()?.settled()?;
+        let objects = self.objects.iter().filter(|(_, object)| object.codec().is_unsettled());
+        Some(objects.map(|(slot, object)| (slot, object.clone())).collect())
+    }
+
+    /// Puts in the same objects, packed, where they are still there. What they replace is left in `settled`.
+    pub(super) fn settle(&mut self, settled: &mut [Settled]) {
+        self.unsettled = None;
+        for Settled { slot, plain, packed } in settled {
+            let Some(place) = self.objects.get_mut(*slot) else { continue };
+            if place.is_same_instance(plain) {
+                self.bytes = (self.bytes + packed.memory()).saturating_sub(plain.memory());
+                std::mem::swap(place, packed);
+            }
+        }
     }
 
     fn set_values(&mut self, slot: u32, values: Asked) {

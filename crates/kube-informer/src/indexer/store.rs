@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 
 use super::index::{Asked, Definition, NAMESPACE, Owner};
 use super::parts::Parts;
-use super::state::{Accept, Place, Plan, Snapshot, State, Written};
+use super::state::{Accept, Place, Plan, Settled, Snapshot, State, Written};
 use crate::error::Cause;
 use crate::{Delta, Error, KeyRef, Object, ObjectKey, ResourceVersion, Result};
 
@@ -93,6 +93,7 @@ impl Store {
         accept: Accept,
         lock: impl Fn() -> G,
     ) -> (Written, G) {
+        self.settle();
         let mut prepared = self.prepare(part, batch, accept);
         loop {
             let guard = lock();
@@ -111,11 +112,25 @@ impl Store {
             Batch::Deltas(deltas) => {
                 Work::Deltas(deltas.into_iter().map(|delta| (delta, Asked::default())).collect())
             }
-            Batch::List { objects, keep, version } => {
+            Batch::List { mut objects, keep, version } => {
+                for object in &mut objects {
+                    object.settle();
+                }
                 Work::List { list: last_of_each_key(objects), keep, version, plan: Plan::default() }
             }
         };
         self.ask(Prepared { part, accept, asked: Vec::new(), work })
+    }
+
+    /// Packs the bodies of objects that came before there was a dictionary for them, once there is one.
+    fn settle(&self) {
+        let Some(unsettled) = self.state.read().unsettled() else { return };
+        let settle = |(slot, plain): (u32, Object)| {
+            let mut packed = plain.clone();
+            packed.settle().then_some(Settled { slot, plain, packed })
+        };
+        let mut settled: Vec<_> = unsettled.into_iter().filter_map(settle).collect();
+        self.state.write().settle(&mut settled);
     }
 
     /// Asks the indexes that were not asked yet. Nobody may hold a lock here.
@@ -257,6 +272,12 @@ impl Store {
     pub(super) fn remove_index(&self, definition: &Arc<Definition>) {
         let removed = self.state.write().unregister(definition);
         drop(removed);
+    }
+
+    /// Whether there are bodies that a write would pack first.
+    #[cfg(test)]
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.state.read().unsettled().is_some()
     }
 
     #[cfg(test)]

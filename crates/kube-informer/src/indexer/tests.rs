@@ -5,6 +5,7 @@ mod model;
 mod process;
 mod races;
 mod rules;
+mod settled;
 mod stress;
 mod users;
 

@@ -66,18 +66,23 @@ impl Options {
         if std::mem::take(&mut self.identity.cluster_scoped) {
             self.identity.namespaces.clear();
         }
-        if self.identity.storage == Storage::Packed {
+        if self.identity.storage != Storage::Decoded {
             self.decoder = None;
         }
         self.identity.decoded_as = self.decoder.map(|(kind, _)| kind);
     }
 
     pub(crate) fn packer(&self) -> Packer {
-        Packer::new(
+        let packer = Packer::new(
             self.identity.transform.clone(),
             self.decoder.map(|(_, decoder)| decoder),
             self.identity.keep_managed_fields,
-        )
+        );
+        match (self.identity.storage, self.tuning.train_on) {
+            (Storage::Plain, _) => packer.with_plain_bodies(),
+            (Storage::Packed | Storage::Decoded, None) => packer,
+            (Storage::Packed | Storage::Decoded, Some(objects)) => packer.train_on(objects),
+        }
     }
 }
 
@@ -122,6 +127,14 @@ macro_rules! options {
         /// Seeds the informer's randomness (jitter, watch timeouts): the same seed, the same run.
         pub fn seed(mut $self, seed: u64) -> Self {
             $options.tuning.seed = Some(seed);
+            $self
+        }
+
+        /// Trains the dictionary of packed bodies on this many objects, however small: for tests, whose
+        /// caches would be too small to pack.
+        #[doc(hidden)]
+        pub fn train_on(mut $self, objects: usize) -> Self {
+            $options.tuning.train_on = Some(objects);
             $self
         }
 

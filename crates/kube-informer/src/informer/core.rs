@@ -43,6 +43,8 @@ pub(crate) struct Core {
 pub(crate) struct Tuning {
     pub(crate) reflector: Settings,
     pub(crate) seed: Option<u64>,
+    /// How many objects a dictionary is trained on, if not as many as are worth it.
+    pub(crate) train_on: Option<usize>,
 }
 
 /// The task of an informer. However that ends (its runtime may be shut down), so does the informer.

@@ -8,12 +8,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use parking_lot::Mutex;
+
+use super::codec::{Body, Codec};
 use super::header::{self, Found, Problem};
 use super::shared::Shared;
-use super::{Body, Header, Memo, Object, Raw};
+use super::training::{Enough, Training};
+use super::{Header, Object, Raw};
 use crate::error::Cause;
 use crate::json;
 use crate::{Error, ObjectKey, ResourceVersion, Result, Transform};
+
+/// A larger scratch buffer is not kept.
+const SCRATCH_BYTES_MAX: usize = 256 << 10;
 
 /// `Storage::Decoded`: how to decode. All that the core is given of `K`.
 pub(crate) type Decoder = fn(&[u8]) -> Result<Arc<dyn Any + Send + Sync>>;
@@ -30,24 +37,45 @@ pub(crate) struct Packer {
     transform: Transform,
     decoder: Option<Decoder>,
     keep_managed_fields: bool,
+    packs: bool,
     shared: Shared,
-    memo: Arc<Memo>,
+    pub(super) training: Training,
+    /// For the text of a body that will be packed.
+    scratch: Mutex<Vec<u8>>,
 }
 
 impl Packer {
+    /// Packs bodies, once there are enough to train a dictionary on.
     pub(crate) fn new(
         transform: Transform,
         decoder: Option<Decoder>,
         keep_managed_fields: bool,
     ) -> Self {
-        let (shared, memo) = (Shared::default(), Arc::default());
-        Self { transform, decoder, keep_managed_fields, shared, memo }
+        Self {
+            transform,
+            decoder,
+            keep_managed_fields,
+            packs: true,
+            shared: Shared::default(),
+            training: Training::new(true, Enough::default()),
+            scratch: Mutex::default(),
+        }
+    }
+
+    /// Leaves all bodies plain.
+    pub(crate) fn with_plain_bodies(self) -> Self {
+        Self { packs: false, training: Training::new(false, Enough::default()), ..self }
+    }
+
+    /// Trains on this many objects, however small they are.
+    pub(crate) fn train_on(self, objects: usize) -> Self {
+        Self { training: Training::new(self.packs, Enough { objects, bytes: 0 }), ..self }
     }
 
     /// For objects that belong to no informer.
     pub(crate) fn plain() -> &'static Self {
         static PLAIN: LazyLock<Packer> =
-            LazyLock::new(|| Packer::new(Transform::default(), None, false));
+            LazyLock::new(|| Packer::new(Transform::default(), None, false).with_plain_bodies());
         &PLAIN
     }
 
@@ -63,16 +91,21 @@ impl Packer {
             Err(problem) => return Err(unreadable(found.key(), &problem)),
         };
         let (uid, version) = ((*found.uid).into(), found.resource_version());
-        let body = self.body(json, &found, types);
-        let body = transformed(&self.transform, &key, body)?;
-        let found = if self.transform.changes_header() { reread(&key, &body)? } else { found };
-        Ok(self.object(self.header(key, uid, version, found), body))
+        let codec = self.training.codec();
+        let text = self.text(json, &found, types, &codec);
+        let text = transformed(&self.transform, &key, text.into())?.into_owned();
+        let found = if self.transform.changes_header() { reread(&key, &text)? } else { found };
+        let header = self.header(key, uid, version, found);
+        Ok(self.object(header, text, codec))
     }
 
     /// The same for an object that a source of somebody's own has made. One that this packer has made
     /// already is left as it is, so that nothing is transformed twice.
     pub(crate) fn repack(&self, object: Object) -> Result<Object> {
-        if !self.needs_repack() || Arc::ptr_eq(&object.raw.memo, &self.memo) {
+        let theirs = &object.raw.codec;
+        let is_ours = Arc::ptr_eq(&theirs.common, &self.training.codec().common);
+        let is_as_ours = !self.changes_objects() && theirs.common.packs == self.packs;
+        if is_ours || is_as_ours {
             return Ok(object);
         }
         self.transform(&self.transform, &object)
@@ -81,17 +114,22 @@ impl Packer {
     /// Applies a transform to an object.
     pub(crate) fn transform<K>(&self, transform: &Transform, object: &Object<K>) -> Result<Object> {
         let Header { key, uid, version, .. } = &object.raw.header;
-        let body = transformed(transform, key, object.raw.json().into())?;
+        let text = object.raw.text()?;
+        let text = transformed(transform, key, Cow::Borrowed(&text))?;
         let header = if transform.changes_header() {
-            self.header(key.clone(), uid.clone(), version.clone(), reread(key, &body)?)
+            self.header(key.clone(), uid.clone(), version.clone(), reread(key, &text)?)
         } else {
             object.raw.header.clone()
         };
-        Ok(self.object(header, body))
+        Ok(self.object(header, text.into_owned(), self.training.codec()))
     }
 
     /// Whether objects that others have packed are not yet as this informer keeps them.
     pub(crate) fn needs_repack(&self) -> bool {
+        self.packs || self.changes_objects()
+    }
+
+    fn changes_objects(&self) -> bool {
         self.decoder.is_some() || !self.transform.is_empty()
     }
 
@@ -119,36 +157,53 @@ impl Packer {
         }
     }
 
-    /// A copy in memory of its own, which is exactly as large as it has to be: keeping one item
-    /// keeps no list.
-    fn body(&self, json: &[u8], found: &Found<'_>, types: Option<&Types>) -> Box<[u8]> {
+    /// The text to keep. Where it will be packed it is in memory that is used again; otherwise in memory of
+    /// its own, which is exactly as large as it has to be: keeping one item keeps no list.
+    fn text(
+        &self,
+        json: &[u8],
+        found: &Found<'_>,
+        types: Option<&Types>,
+        codec: &Codec,
+    ) -> Vec<u8> {
         let cuts = if self.keep_managed_fields { &[][..] } else { &found.managed };
         let cut: usize = cuts.iter().map(Range::len).sum();
         let types = types.map(|types| missing_types(found, types)).unwrap_or_default();
-        let mut body = Vec::with_capacity(found.extent.len() - cut + types.len());
+        let packed = codec.has_dictionary();
+        let mut text = if packed { std::mem::take(&mut *self.scratch.lock()) } else { Vec::new() };
+        text.clear();
+        text.reserve_exact(found.extent.len() - cut + types.len());
         let mut from = found.extent.start;
         if !types.is_empty() {
-            body.push(b'{');
-            body.extend_from_slice(&types);
+            text.push(b'{');
+            text.extend_from_slice(&types);
             from += 1;
         }
-        json::copy_without(json, from..found.extent.end, cuts, &mut body);
-        body.into()
+        json::copy_without(json, from..found.extent.end, cuts, &mut text);
+        text
     }
 
-    fn object(&self, header: Header, body: Box<[u8]>) -> Object {
+    fn object(&self, header: Header, text: Vec<u8>, codec: Arc<Codec>) -> Object {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let raw = Raw {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
-            header,
-            // What does not decode is kept all the same; `decode` says why.
-            decoded: self.decoder.and_then(|decode| {
-                catch_unwind(AssertUnwindSafe(|| decode(&body))).ok().and_then(Result::ok)
-            }),
-            body: Body::Json(body),
-            memo: self.memo.clone(),
-        };
-        Object { raw: Arc::new(raw), kind: PhantomData }
+        let length = text.len();
+        // What does not decode is kept all the same; `decode` says why.
+        let decoded = self.decoder.and_then(|decode| {
+            catch_unwind(AssertUnwindSafe(|| decode(&text))).ok().and_then(Result::ok)
+        });
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let body = self.body(text, &codec);
+        let raw = Raw { id, header, body, codec, decoded };
+        let object = Object { raw: Arc::new(raw), kind: PhantomData };
+        self.training.note(&object, length);
+        object
+    }
+
+    fn body(&self, text: Vec<u8>, codec: &Codec) -> Body {
+        let Some(packed) = codec.pack(&text) else { return Body::Plain(text.into()) };
+        if text.capacity() <= SCRATCH_BYTES_MAX {
+            *self.scratch.lock() = text;
+        }
+        packed
     }
 
     #[cfg(test)]
@@ -157,13 +212,13 @@ impl Packer {
     }
 }
 
-fn transformed(transform: &Transform, key: &ObjectKey, body: Box<[u8]>) -> Result<Box<[u8]>> {
-    if transform.is_empty() {
-        return Ok(body);
-    }
-    let body = transform.apply_to_json(Cow::Owned(body.into_vec()));
+fn transformed<'a>(
+    transform: &Transform,
+    key: &ObjectKey,
+    text: Cow<'a, [u8]>,
+) -> Result<Cow<'a, [u8]>> {
     let failed = |error: Error| unreadable(Some(key.clone()), &error).caused_as(&error);
-    Ok(body.map_err(failed)?.into_owned().into())
+    transform.apply_to_json(text).map_err(failed)
 }
 
 /// The header of what a transform has left, as far as there is one: it need not be an API object any more.

@@ -12,8 +12,9 @@ use kube_informer::list_watch::{
 };
 use kube_informer::{
     ErrorReport, InformerBuilder, ListWatch, Lister, Next, Result, SharedInformer,
-    SharedInformerFactory, Transform,
+    SharedInformerFactory, Storage, Transform,
 };
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::history::{History, Place, Scope, State, Told};
@@ -159,7 +160,13 @@ impl Setup<'_> {
     }
 
     /// Gives it all that informers have, and whether it had to list again.
-    fn build<K: 'static, O>(&mut self, mut builder: InformerBuilder<K, O>) -> Built {
+    fn build<K, O>(&mut self, builder: InformerBuilder<K, O>) -> Built
+    where
+        K: DeserializeOwned + Send + Sync + 'static,
+    {
+        let storage = [Storage::Packed, Storage::Plain, Storage::Decoded][self.rng.usize(..3)];
+        // Of the dozen objects that there are.
+        let mut builder = builder.storage(storage).train_on(self.rng.usize(7..10));
         if self.rng.u8(..4) > 0 {
             builder = builder.page_size(self.rng.u32(1..5));
         }

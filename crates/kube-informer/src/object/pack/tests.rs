@@ -271,7 +271,7 @@ fn a_decoder_that_panics_leaves_the_bytes() {
 #[test]
 fn t3_repacking_leaves_alone_what_is_as_it_should_be() {
     let object = pack(r#"{"metadata":{"name":"a","uid":"u"}}"#).unwrap();
-    let plain = Packer::new(Transform::default(), None, false);
+    let plain = Packer::new(Transform::default(), None, false).with_plain_bodies();
     assert!(!plain.needs_repack());
     assert!(plain.repack(object.clone()).unwrap().is_same_instance(&object));
     let decoding = Packer::new(Transform::default(), Some(decode), false);

@@ -1,0 +1,150 @@
+//! When a dictionary is trained, and on what: the objects themselves.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use super::codec::Codec;
+use super::dictionary::Dictionary;
+use super::{Object, Raw};
+
+/// Fewer samples say too little of what is common to all.
+const SAMPLES_MIN: usize = 128;
+/// With less text a dictionary would take as much memory as it saves.
+const SAMPLE_BYTES_MIN: usize = 512 << 10;
+
+/// The samples that a dictionary takes.
+#[derive(Clone, Copy)]
+pub(super) struct Enough {
+    pub(super) objects: usize,
+    pub(super) bytes: usize,
+}
+
+impl Default for Enough {
+    fn default() -> Self {
+        Self { objects: SAMPLES_MIN, bytes: SAMPLE_BYTES_MIN }
+    }
+}
+
+/// Objects over which it is measured how well the dictionary does.
+const WINDOW_OBJECTS: usize = 1024;
+
+/// The codec of new objects, and its training. One for each packer.
+///
+/// It depends on nothing but the objects that come, in their order: the same objects are always packed the
+/// same way.
+pub(super) struct Training(Mutex<State>);
+
+struct State {
+    codec: Arc<Codec>,
+    enough: Enough,
+    sampling: Option<Samples>,
+    window: Window,
+}
+
+/// Objects to train on, with the length of their texts. It keeps none of them alive.
+#[derive(Default)]
+struct Samples {
+    objects: Vec<(Weak<Raw>, usize)>,
+    /// At how many to look whether those that are still alive are enough.
+    check_at: usize,
+}
+
+/// How well the dictionary does.
+struct Window {
+    /// After how many objects to look.
+    length: usize,
+    objects: usize,
+    text: usize,
+    kept: usize,
+    /// Bytes kept for each byte of text when the dictionary was new.
+    first: Option<f64>,
+}
+
+impl Training {
+    pub(super) fn new(packs: bool, enough: Enough) -> Self {
+        Self(Mutex::new(State {
+            codec: Codec::plain(packs),
+            enough,
+            sampling: packs.then(Samples::default),
+            window: Window::new(WINDOW_OBJECTS),
+        }))
+    }
+
+    /// The codec for the next object.
+    pub(super) fn codec(&self) -> Arc<Codec> {
+        self.0.lock().codec.clone()
+    }
+
+    /// Takes note of a new object and of the length of its text. Trains if it is time to, which takes up to
+    /// 40 ms, once for an informer and again only when its objects have become others.
+    pub(super) fn note(&self, object: &Object, text: usize) {
+        let samples = self.0.lock().note(&object.raw, text);
+        let Some(samples) = samples else { return };
+        let texts: Vec<_> = samples.iter().filter_map(|raw| raw.text().ok()).collect();
+        if let Some(dictionary) = Dictionary::train(&texts) {
+            self.0.lock().install(dictionary);
+        }
+    }
+}
+
+impl State {
+    /// Gives the samples, once there are enough.
+    fn note(&mut self, raw: &Arc<Raw>, text: usize) -> Option<Vec<Arc<Raw>>> {
+        if self.codec.has_dictionary() && self.window.note(raw, text) {
+            self.sampling.get_or_insert_default();
+        }
+        let enough = self.sampling.as_mut()?.add(raw, text, self.enough)?;
+        self.sampling = None;
+        Some(enough)
+    }
+
+    fn install(&mut self, dictionary: Dictionary) {
+        // Each takes twice as long to be replaced as the one before: objects of two kinds in turns
+        // would be trained on for ever.
+        let length = self.window.length * if self.codec.has_dictionary() { 2 } else { 1 };
+        self.window = Window::new(length);
+        self.codec = self.codec.with_dictionary(dictionary);
+    }
+}
+
+impl Samples {
+    /// Gives the objects, once there are enough. Dropping them may run code of the program.
+    fn add(&mut self, raw: &Arc<Raw>, text: usize, enough: Enough) -> Option<Vec<Arc<Raw>>> {
+        self.objects.push((Arc::downgrade(raw), text));
+        if self.objects.len() < self.check_at.max(enough.objects) {
+            return None;
+        }
+        self.objects.retain(|(object, _)| object.strong_count() > 0);
+        let bytes: usize = self.objects.iter().map(|(_, text)| text).sum();
+        if self.objects.len() < enough.objects || bytes < enough.bytes {
+            // Seldom enough to cost little for each object.
+            self.check_at = self.objects.len() / 4 * 5 + 1;
+            return None;
+        }
+        Some(self.objects.iter().filter_map(|(object, _)| object.upgrade()).collect())
+    }
+}
+
+impl Window {
+    fn new(length: usize) -> Self {
+        Self { length, objects: 0, text: 0, kept: 0, first: None }
+    }
+
+    /// Whether objects are no longer what the dictionary was made for: half as much again is kept of them.
+    fn note(&mut self, raw: &Raw, text: usize) -> bool {
+        self.objects += 1;
+        self.text += text;
+        self.kept += raw.body.kept().len();
+        if self.objects < self.length {
+            return false;
+        }
+        let ratio = self.kept as f64 / self.text as f64;
+        let first = *self.first.get_or_insert(ratio);
+        *self = Self { first: self.first, ..Self::new(self.length) };
+        ratio > first * 1.5
+    }
+}
+
+#[cfg(test)]
+mod tests;

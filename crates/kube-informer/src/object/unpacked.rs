@@ -1,0 +1,68 @@
+//! Bodies that were unpacked lately: all handlers and indexes of one change read the same text.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+/// As many as the store writes at once, so that indexes and handlers share a text.
+const TEXTS_MAX: usize = 256;
+/// For all texts together. A single one may be larger: it is then the only one.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// Per informer, and bounded.
+///
+/// Objects get their ids one after the other, so each of the latest has a slot of its own. A slot is locked
+/// while its text is being unpacked: whoever else asks for the same object waits and then finds it.
+#[derive(Default)]
+pub(super) struct Unpacked {
+    /// An informer whose bodies nobody reads needs none.
+    slots: OnceLock<Box<[Mutex<Slot>]>>,
+    bytes: AtomicUsize,
+    #[cfg(test)]
+    pub(super) unpacks: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Slot {
+    object: u64,
+    text: Bytes,
+}
+
+impl Unpacked {
+    /// The text of an object, unpacked only if it was not lately.
+    pub(super) fn text<E>(
+        &self,
+        object: u64,
+        unpack: impl FnOnce() -> Result<Vec<u8>, E>,
+    ) -> Result<Bytes, E> {
+        let slots = self.slots.get_or_init(|| (0..TEXTS_MAX).map(|_| Mutex::default()).collect());
+        let mut slot = slots[object as usize % TEXTS_MAX].lock();
+        // No packed body is empty.
+        if slot.object == object && !slot.text.is_empty() {
+            return Ok(slot.text.clone());
+        }
+        let text = Bytes::from(unpack()?);
+        #[cfg(test)]
+        self.unpacks.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(slot.text.len(), Ordering::Relaxed);
+        *slot = Slot { object, text: text.clone() };
+        let bytes = self.bytes.fetch_add(text.len(), Ordering::Relaxed) + text.len();
+        if bytes > TEXT_BYTES_MAX {
+            // It cannot lock the slot of this text, which stays.
+            self.forget(slots);
+        }
+        Ok(text)
+    }
+
+    fn forget(&self, slots: &[Mutex<Slot>]) {
+        for mut slot in slots.iter().filter_map(Mutex::try_lock) {
+            let Slot { text, .. } = std::mem::take(&mut *slot);
+            self.bytes.fetch_sub(text.len(), Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
