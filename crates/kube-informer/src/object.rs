@@ -14,6 +14,7 @@ mod problem;
 mod reference;
 mod shared;
 mod training;
+mod uid;
 mod unpacked;
 
 use std::any::Any;
@@ -39,6 +40,7 @@ pub(crate) use problem::problem;
 
 pub(crate) use codec::Codec;
 use codec::{Body, Text};
+use uid::Uid;
 
 /// A cached object. Cloning clones one `Arc`; the type parameter is only what [`decode`] gives.
 ///
@@ -61,17 +63,22 @@ pub(crate) struct Raw {
     body: Body,
     /// How to read the body, and what was read lately; shared by objects of one informer.
     codec: Arc<Codec>,
-    /// `Storage::Decoded` keeps the typed object here.
-    decoded: Option<Arc<dyn Any + Send + Sync>>,
+    /// `Storage::Decoded` keeps the typed object here. In a box, since few informers do.
+    decoded: Option<Box<Typed>>,
 }
+
+/// An object as the type of its informer.
+#[derive(Clone)]
+struct Typed(Arc<dyn Any + Send + Sync>);
 
 #[derive(Clone)]
 struct Header {
     key: ObjectKey,
-    uid: Box<str>,
+    uid: Uid,
     version: ResourceVersion,
     generation: Option<i64>,
-    deletion: Option<jiff::Timestamp>,
+    /// In a box, since few objects have one.
+    deletion: Option<Box<jiff::Timestamp>>,
     labels: Arc<Labels>,
     controller: Option<Arc<Owner>>,
 }
@@ -122,7 +129,7 @@ impl<K> Object<K> {
 
     /// Set once somebody has asked for the deletion of the object.
     pub fn deletion_timestamp(&self) -> Option<jiff::Timestamp> {
-        self.raw.header.deletion
+        self.raw.header.deletion.as_deref().copied()
     }
 
     /// The owner that has `controller: true`.
@@ -159,7 +166,7 @@ impl<K> Object<K> {
         K: DeserializeOwned + Send + Sync + 'static,
     {
         let raw = &self.raw;
-        let kept = raw.decoded.clone().and_then(|typed| typed.downcast::<K>().ok());
+        let kept = raw.decoded.as_ref().and_then(|typed| typed.0.clone().downcast::<K>().ok());
         if let Some(known) = kept.or_else(|| raw.codec.common.memo.recall(raw.id)) {
             return Ok(known);
         }
@@ -303,8 +310,8 @@ impl Raw {
     }
 
     fn memory(&self) -> usize {
-        let texts = self.header.key.as_str().len() + self.header.uid.len();
-        let typed = self.decoded.as_ref().map_or(0, |typed| size_of_val(&**typed));
+        let texts = self.header.key.as_str().len() + self.header.uid.allocated();
+        let typed = self.decoded.as_ref().map_or(0, |typed| size_of_val(&*typed.0));
         size_of::<Self>() + texts + self.body.kept().len() + typed
     }
 }

@@ -14,7 +14,8 @@ use super::codec::{Body, Codec};
 use super::header::{self, Found, Problem};
 use super::shared::Shared;
 use super::training::{Enough, Training};
-use super::{Header, Object, Raw};
+use super::uid::Uid;
+use super::{Header, Object, Raw, Typed};
 use crate::error::Cause;
 use crate::json;
 use crate::{Error, ObjectKey, ResourceVersion, Result, Transform};
@@ -142,7 +143,7 @@ impl Packer {
     fn header(
         &self,
         key: ObjectKey,
-        uid: Box<str>,
+        uid: Uid,
         version: ResourceVersion,
         found: Found<'_>,
     ) -> Header {
@@ -151,7 +152,7 @@ impl Packer {
             uid,
             version,
             generation: found.generation,
-            deletion: found.deletion,
+            deletion: found.deletion.map(Box::new),
             controller: found.controller.as_ref().map(|owner| self.shared.owner(owner)),
             labels: self.shared.labels(found.labels),
         }
@@ -188,7 +189,9 @@ impl Packer {
         let length = text.len();
         // What does not decode is kept all the same; `decode` says why.
         let decoded = self.decoder.and_then(|decode| {
-            catch_unwind(AssertUnwindSafe(|| decode(&text))).ok().and_then(Result::ok)
+            let typed =
+                catch_unwind(AssertUnwindSafe(|| decode(&text))).ok().and_then(Result::ok)?;
+            Some(Box::new(Typed(typed)))
         });
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let body = self.body(text, &codec);

@@ -4,7 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::{Deleted, EventHandler};
+use crate::object::Packer;
+use crate::{Deleted, EventHandler, FieldPath, Index, Transform};
 
 use super::logs::Logs;
 use super::*;
@@ -285,4 +286,41 @@ async fn i50_an_older_state_is_neither_written_nor_told() {
     settle().await;
     assert_eq!(seen.take(), ["synced", "+a@5", "a@5>6"]);
     assert_eq!(fake.cache().len(), 1);
+}
+
+/// An object whose informer packs bodies after eight of them.
+fn packed(packer: &Packer, name: &str, version: u64) -> Object {
+    let text = "some text that all of these objects have in common; ".repeat(8);
+    let json = serde_json::json!({
+        "metadata": {"name": name, "uid": name, "resourceVersion": version.to_string()},
+        "spec": {"text": text, "nodeName": name},
+    });
+    packer.pack(json.to_string().as_bytes(), None).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_is_unpacked_once_for_all_handlers_and_indexes_of_an_event() {
+    let fake = Fake::started();
+    let packer = Packer::new(Transform::default(), None, false).train_on(8);
+    fake.list((0..20).map(|n| packed(&packer, &format!("pod-{n}"), 1)).collect());
+    let index = |path: &str| Index::<Untyped>::field(&fake.core.store, None, FieldPath::from(path));
+    let _indexes = [index("spec.nodeName").unwrap(), index("spec.text").unwrap()];
+    let nodes = Arc::new(Mutex::new(Vec::new()));
+    for _ in 0..10 {
+        let nodes = nodes.clone();
+        fake.handler().only_changes().for_each(move |event| {
+            if let Event::Updated { new, .. } = event {
+                nodes.lock().push(new.field::<String>("spec.nodeName").unwrap().unwrap());
+                assert!(new.to_json().unwrap().starts_with(b"{"));
+            }
+        });
+    }
+    settle().await;
+    let object = packed(&packer, "pod-3", 2);
+    let before = object.unpacks();
+    assert!(object.is_packed());
+    fake.processor.write(0, vec![Delta::Updated(object.clone())]);
+    settle().await;
+    assert_eq!((object.unpacks() - before, nodes.lock().len()), (1, 10));
+    assert!(nodes.lock().iter().all(|node| node == "pod-3"));
 }
