@@ -49,6 +49,7 @@ fn cases() -> Vec<Case> {
     for how in How::ALL {
         let sides = [
             ("informer", Side::Ours(Kept::Packed)),
+            ("informer, kept plain", Side::Ours(Kept::Plain)),
             ("informer, kept decoded", Side::Ours(Kept::Decoded)),
             ("kube-runtime", Side::Peer),
             ("kube-runtime, no managedFields", Side::PeerUnmanaged),

@@ -23,6 +23,7 @@ use crate::script::{How, Script};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
     Packed,
+    Plain,
     Decoded,
     Metadata,
 }
@@ -42,6 +43,10 @@ impl Ours {
         let page = if how == How::Whole { u32::MAX } else { 500 };
         let pods = match kept {
             Kept::Packed => factory.builder_for::<Pod>().page_size(page).build(),
+            Kept::Plain => {
+                let plain = factory.builder_for::<Pod>().storage(Storage::Plain);
+                plain.page_size(page).build()
+            }
             Kept::Decoded => {
                 let decoded = factory.builder_for::<Pod>().storage(Storage::Decoded);
                 decoded.page_size(page).build()

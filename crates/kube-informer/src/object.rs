@@ -263,13 +263,12 @@ impl Object {
     pub(crate) fn settle(&mut self) -> bool {
         let Some(codec) = self.raw.codec.settled() else { return false };
         let Some(body) = codec.pack(self.raw.body.kept()) else { return false };
-        match Arc::get_mut(&mut self.raw) {
-            Some(raw) => (raw.body, raw.codec) = (body, codec),
-            None => {
-                let Raw { id, header, decoded, .. } = &*self.raw;
-                let (header, decoded) = (header.clone(), decoded.clone());
-                self.raw = Arc::new(Raw { id: *id, header, body, codec, decoded });
-            }
+        if let Some(raw) = Arc::get_mut(&mut self.raw) {
+            (raw.body, raw.codec) = (body, codec);
+        } else {
+            let Raw { id, header, decoded, .. } = &*self.raw;
+            let (header, decoded) = (header.clone(), decoded.clone());
+            self.raw = Arc::new(Raw { id: *id, header, body, codec, decoded });
         }
         true
     }

@@ -8,8 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use parking_lot::Mutex;
-
 use super::codec::{Body, Codec};
 use super::header::{self, Found, Problem};
 use super::shared::Shared;
@@ -19,9 +17,6 @@ use super::{Header, Object, Raw, Typed};
 use crate::error::Cause;
 use crate::json;
 use crate::{Error, ObjectKey, ResourceVersion, Result, Transform};
-
-/// A larger scratch buffer is not kept.
-const SCRATCH_BYTES_MAX: usize = 256 << 10;
 
 /// `Storage::Decoded`: how to decode. All that the core is given of `K`.
 pub(crate) type Decoder = fn(&[u8]) -> Result<Arc<dyn Any + Send + Sync>>;
@@ -41,8 +36,6 @@ pub(crate) struct Packer {
     packs: bool,
     shared: Shared,
     pub(super) training: Training,
-    /// For the text of a body that will be packed.
-    scratch: Mutex<Vec<u8>>,
 }
 
 impl Packer {
@@ -59,7 +52,6 @@ impl Packer {
             packs: true,
             shared: Shared::default(),
             training: Training::new(true, Enough::default()),
-            scratch: Mutex::default(),
         }
     }
 
@@ -92,8 +84,8 @@ impl Packer {
             Err(problem) => return Err(unreadable(found.key(), &problem)),
         };
         let (uid, version) = ((*found.uid).into(), found.resource_version());
-        let codec = self.training.codec();
-        let text = self.text(json, &found, types, &codec);
+        let (codec, scratch) = self.training.begin();
+        let text = self.text(json, &found, types, scratch);
         let text = transformed(&self.transform, &key, text.into())?.into_owned();
         let found = if self.transform.changes_header() { reread(&key, &text)? } else { found };
         let header = self.header(key, uid, version, found);
@@ -158,20 +150,18 @@ impl Packer {
         }
     }
 
-    /// The text to keep. Where it will be packed it is in memory that is used again; otherwise in memory of
-    /// its own, which is exactly as large as it has to be: keeping one item keeps no list.
+    /// Writes the text to keep. In memory that is not used again it takes exactly as much as it has to:
+    /// keeping one item keeps no list.
     fn text(
         &self,
         json: &[u8],
         found: &Found<'_>,
         types: Option<&Types>,
-        codec: &Codec,
+        mut text: Vec<u8>,
     ) -> Vec<u8> {
         let cuts = if self.keep_managed_fields { &[][..] } else { &found.managed };
         let cut: usize = cuts.iter().map(Range::len).sum();
         let types = types.map(|types| missing_types(found, types)).unwrap_or_default();
-        let packed = codec.has_dictionary();
-        let mut text = if packed { std::mem::take(&mut *self.scratch.lock()) } else { Vec::new() };
         text.clear();
         text.reserve_exact(found.extent.len() - cut + types.len());
         let mut from = found.extent.start;
@@ -194,19 +184,14 @@ impl Packer {
             Some(Box::new(Typed(typed)))
         });
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let body = self.body(text, &codec);
+        let (body, scratch) = match codec.pack(&text) {
+            Some(packed) => (packed, text),
+            None => (Body::Plain(text.into()), Vec::new()),
+        };
         let raw = Raw { id, header, body, codec, decoded };
         let object = Object { raw: Arc::new(raw), kind: PhantomData };
-        self.training.note(&object, length);
+        self.training.note(&object, length, scratch);
         object
-    }
-
-    fn body(&self, text: Vec<u8>, codec: &Codec) -> Body {
-        let Some(packed) = codec.pack(&text) else { return Body::Plain(text.into()) };
-        if text.capacity() <= SCRATCH_BYTES_MAX {
-            *self.scratch.lock() = text;
-        }
-        packed
     }
 
     #[cfg(test)]

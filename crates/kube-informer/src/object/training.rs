@@ -13,6 +13,9 @@ const SAMPLES_MIN: usize = 128;
 /// With less text a dictionary would take as much memory as it saves.
 const SAMPLE_BYTES_MIN: usize = 512 << 10;
 
+/// A larger scratch buffer is not kept.
+const SCRATCH_BYTES_MAX: usize = 256 << 10;
+
 /// The samples that a dictionary takes.
 #[derive(Clone, Copy)]
 pub(super) struct Enough {
@@ -37,6 +40,8 @@ pub(super) struct Training(Mutex<State>);
 
 struct State {
     codec: Arc<Codec>,
+    /// Memory for the next text that will be packed.
+    scratch: Vec<u8>,
     enough: Enough,
     sampling: Option<Samples>,
     window: Window,
@@ -65,6 +70,7 @@ impl Training {
     pub(super) fn new(packs: bool, enough: Enough) -> Self {
         Self(Mutex::new(State {
             codec: Codec::plain(packs),
+            scratch: Vec::new(),
             enough,
             sampling: packs.then(Samples::default),
             window: Window::new(WINDOW_OBJECTS),
@@ -76,10 +82,23 @@ impl Training {
         self.0.lock().codec.clone()
     }
 
-    /// Takes note of a new object and of the length of its text. Trains if it is time to, which takes up to
-    /// 40 ms, once for an informer and again only when its objects have become others.
-    pub(super) fn note(&self, object: &Object, text: usize) {
-        let samples = self.0.lock().note(&object.raw, text);
+    /// The codec for the next object, and memory for its text: exactly as much as is needed, unless the text
+    /// will be packed.
+    pub(super) fn begin(&self) -> (Arc<Codec>, Vec<u8>) {
+        let mut state = self.0.lock();
+        (state.codec.clone(), std::mem::take(&mut state.scratch))
+    }
+
+    /// Takes note of a new object and of the length of its text, and takes back the memory of that. Trains if
+    /// it is time to, which takes up to 40 ms, once for an informer and again only when its objects have
+    /// become others.
+    pub(super) fn note(&self, object: &Object, text: usize, scratch: Vec<u8>) {
+        let mut state = self.0.lock();
+        if scratch.capacity() <= SCRATCH_BYTES_MAX {
+            state.scratch = scratch;
+        }
+        let samples = state.note(&object.raw, text);
+        drop(state);
         let Some(samples) = samples else { return };
         let texts: Vec<_> = samples.iter().filter_map(|raw| raw.text().ok()).collect();
         if let Some(dictionary) = Dictionary::train(&texts) {

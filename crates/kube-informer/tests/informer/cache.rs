@@ -6,7 +6,7 @@ use std::time::Duration;
 use embedded_apiserver::{Fault, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::list_watch::KubeListWatch;
-use kube_informer::{Event, Storage};
+use kube_informer::{Event, SharedInformerFactory, Storage};
 use parking_lot::Mutex;
 
 use super::running::{Book, Running};
@@ -288,6 +288,49 @@ async fn storage_packed_decodes_when_asked_and_decoded_keeps_what_it_decoded() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn storage_makes_no_difference_but_in_memory() {
+    let mut taken = Vec::new();
+    for storage in [Storage::Packed, Storage::Plain, Storage::Decoded] {
+        let server = server();
+        let value = |n: usize| format!("{n}: {}", "what all of them have in common; ".repeat(20));
+        let add = |n: usize| {
+            let (name, data) = (format!("map-{n}"), serde_json::json!({"value": value(n)}));
+            let map = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+                "metadata": {"name": name, "namespace": "default"}});
+            server.create(map).expect("it is new");
+        };
+        (0..5).for_each(add);
+        let factory = SharedInformerFactory::new(server.client());
+        let builder = factory.builder_for::<ConfigMap>().storage(storage).train_on(8);
+        let maps = builder.build();
+        let by_value = maps.index_by_field("data.value").expect("a path");
+        factory.start();
+        factory.wait_for_sync().await.expect("the server answers");
+        // The dictionary comes with these, and the first ones are packed after that.
+        (5..30).for_each(add);
+        seconds(1).await;
+        server.change("map-29", "changed");
+        seconds(1).await;
+        assert_eq!(maps.lister().len(), 30);
+        for n in 0..29 {
+            let map = maps.lister().get(("default", &*format!("map-{n}"))).expect("it is there");
+            assert_eq!(
+                map.decode().expect("a map").data.as_ref().expect("data")["value"],
+                value(n)
+            );
+            assert_eq!(map.field::<String>("data.value").expect("a path"), Some(value(n)));
+            assert_eq!(by_value.keys(&value(n)), [map.key().clone()]);
+            assert!(map.to_json().expect("text").starts_with(b"{"));
+        }
+        assert_eq!(by_value.get("changed").len(), 1);
+        taken.push(maps.status().bytes);
+        factory.shutdown().await;
+    }
+    assert!(taken[0] * 2 < taken[1], "{taken:?}: packed, plain, decoded");
+    assert!(taken[0] < taken[2], "{taken:?}: packed, plain, decoded");
+}
+
+#[tokio::test(start_paused = true)]
 async fn managed_fields_are_left_out_unless_they_are_kept() {
     for keep in [false, true] {
         let script = Script::default();
@@ -295,7 +338,7 @@ async fn managed_fields_are_left_out_unless_they_are_kept() {
         object["metadata"]["managedFields"] = serde_json::json!([{"manager": "kubectl"}]);
         script.watch([event("ADDED", &object), bookmark("20", Some("true"))], End::Silent);
         let server = server();
-        let factory = kube_informer::SharedInformerFactory::new(script.client(&server));
+        let factory = SharedInformerFactory::new(script.client(&server));
         let builder = factory.builder_for::<ConfigMap>();
         let builder = if keep { builder.keep_managed_fields() } else { builder };
         let informer = builder.build();

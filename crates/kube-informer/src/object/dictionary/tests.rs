@@ -5,8 +5,9 @@ use super::*;
 /// Texts that have most in common, each with something of its own.
 pub(crate) fn alike(count: usize) -> Vec<Vec<u8>> {
     let text = |n: usize| {
-        let env: String =
-            (0..40).map(|i| format!(r#"{{"name":"SETTING_{i}","value":"v"}},"#)).collect();
+        let env: Vec<_> =
+            (0..40).map(|i| format!(r#"{{"name":"SETTING_{i}","value":"v"}}"#)).collect();
+        let env = env.join(",");
         format!(r#"{{"metadata":{{"name":"web-{n}","uid":"{:x}"}},"spec":[{env}]}}"#, n * 7919)
     };
     (0..count).map(|n| text(n).into_bytes()).collect()
