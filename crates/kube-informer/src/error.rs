@@ -78,6 +78,8 @@ pub(crate) enum Cause {
     Unreadable { key: Option<ObjectKey> },
     /// A store that did not take a list.
     Store,
+    /// A snapshot that cannot be written, or that an informer cannot begin with.
+    Snapshot,
     /// No index of that name.
     UnknownIndex,
     /// Another index of that name.
@@ -108,6 +110,12 @@ impl Error {
             cache.as_str(),
         );
         Self::new(Cause::IncomparableVersion, text)
+    }
+    pub(crate) fn no_snapshot() -> Self {
+        Self::new(
+            Cause::Snapshot,
+            "an informer of several namespaces, or with a source of the program's own, has no snapshots",
+        )
     }
     pub(crate) fn stopped() -> Self {
         Self::new(Cause::Stopped, "the informer has been stopped")
@@ -238,6 +246,11 @@ impl Error {
     /// A store of the program's own did not take a list; it is offered the next one after a pause.
     pub fn is_store(&self) -> bool {
         matches!(self.cause(), Cause::Store)
+    }
+    /// A snapshot cannot be written, or an informer cannot begin with it: it is damaged, or of something
+    /// else. Such an informer lists as it would without one.
+    pub fn is_snapshot(&self) -> bool {
+        matches!(self.cause(), Cause::Snapshot)
     }
     /// There is another index of that name.
     pub fn is_index_conflict(&self) -> bool {

@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use kube_core::{ApiResource, ClusterResourceScope, DynamicObject, PartialObjectMeta};
 
 use crate::indexer::Alive;
-use crate::informer::{Core, OnError, Options, decoder, options, request_options};
+use crate::informer::{Core, OnError, Options, Tuning, decoder, options, request_options};
 use crate::list_watch::{Client, KubeListWatch};
 use crate::reflector::settings;
 use crate::wait::Watched;
@@ -150,9 +150,13 @@ impl Shared {
     fn core(&self, options: &Options) -> (Arc<Core>, Arc<Alive>) {
         let source = self.source(options);
         let tuning = options.tuning.clone();
+        let single = |source: KubeListWatch| {
+            let origin = Some(Arc::new(source.origin()));
+            Core::new(Arc::new(source), Tuning { origin, ..tuning.clone() })
+        };
         match &*options.identity.namespaces {
-            [] => Core::new(Arc::new(source), tuning),
-            [namespace] => Core::new(Arc::new(source.namespace(namespace)), tuning),
+            [] => single(source),
+            [namespace] => single(source.namespace(namespace)),
             several => {
                 let name = format!("{} in {}", source.name(), several.join(", "));
                 let part = |namespace: &String| {

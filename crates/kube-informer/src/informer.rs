@@ -8,6 +8,7 @@ mod observed;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,6 +116,43 @@ impl<K: 'static> SharedInformer<K> {
         V: IntoIterator<Item: Into<Arc<str>>>,
     {
         Index::function(&self.core.store, self.keep(), name, values)
+    }
+
+    /// Writes the cache into a file, for the next run of the program to
+    /// [begin with](InformerBuilder::warm_start): objects, version, and what they are of.
+    ///
+    /// The file replaces one that is there in one step, and only its owner may read it. It has everything that
+    /// the cache has, as text: Secrets are refused, see [`snapshot_with_secrets`](Self::snapshot_with_secrets).
+    /// Which cluster this is, is told by the namespace `kube-system`: that takes the permission to get it.
+    ///
+    /// Files are large: take a snapshot now and then, and at the end, not after each event. One that is too old
+    /// for the server to resume from (about five minutes, on kube-apiserver with its defaults) is of no use.
+    ///
+    /// ```
+    /// # use embedded_apiserver::ApiServer;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_informer::SharedInformerFactory;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> anyhow::Result<()> {
+    /// # let client = ApiServer::start().client();
+    /// # let directory = std::env::temp_dir().join(format!("kube-informer-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory).unwrap();
+    /// # let path = directory.join("pods.snapshot");
+    /// let factory = SharedInformerFactory::new(client);
+    /// let pods = factory.builder_for::<Pod>().warm_start(&path).build();
+    /// factory.start();
+    /// pods.wait_for_sync().await?; // at once, from the second run on
+    /// pods.snapshot(&path).await?;
+    /// # std::fs::remove_dir_all(&directory).unwrap();
+    /// # Ok(()) }
+    /// ```
+    pub async fn snapshot(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.core.snapshot(path.as_ref(), false).await
+    }
+
+    /// The same also for Secrets, whose values are then in the file. Whoever can read that has them.
+    pub async fn snapshot_with_secrets(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.core.snapshot(path.as_ref(), true).await
     }
 
     /// Starts it, on the current Tokio runtime. Once is enough, twice does no harm; after a stop it

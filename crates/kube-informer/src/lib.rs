@@ -167,6 +167,8 @@ mod version;
 
 mod wire;
 
+mod snapshot;
+
 #[cfg(feature = "client")]
 mod client;
 pub mod list_watch;

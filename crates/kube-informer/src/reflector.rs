@@ -13,7 +13,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{ErrorReport, ListWatch, State};
+use futures_core::future::BoxFuture;
+
+use crate::snapshot::Beginning;
+use crate::{ErrorReport, ListWatch, Result, State};
 
 pub(crate) use backoff::Delays;
 pub(crate) use observe::Observer;
@@ -65,6 +68,7 @@ pub struct Reflector<S> {
     list_watch: Arc<dyn ListWatch>,
     store: S,
     options: Options,
+    load: Option<Load>,
 }
 
 #[derive(Default)]
@@ -74,6 +78,9 @@ pub(crate) struct Options {
     observers: Vec<Arc<dyn Observer>>,
 }
 
+/// The content that an earlier run knew, if there is any.
+type Load = BoxFuture<'static, Result<Option<Beginning>>>;
+
 impl<S: ReflectorStore> Reflector<S> {
     /// A reflector with the default options.
     pub fn new(list_watch: impl ListWatch, store: S) -> Self {
@@ -81,7 +88,7 @@ impl<S: ReflectorStore> Reflector<S> {
     }
 
     pub(crate) fn shared(list_watch: Arc<dyn ListWatch>, store: S) -> Self {
-        Self { list_watch, store, options: Options::default() }
+        Self { list_watch, store, options: Options::default(), load: None }
     }
 
     settings!(self => self.options.settings);
@@ -112,6 +119,15 @@ impl<S: ReflectorStore> Reflector<S> {
         self
     }
 
+    /// Begins with this in place of a list. If it fails, or there is nothing, everything is listed.
+    pub(crate) fn begin_with(
+        mut self,
+        load: impl Future<Output = Result<Option<Beginning>>> + Send + 'static,
+    ) -> Self {
+        self.load = Some(Box::pin(load));
+        self
+    }
+
     pub(crate) fn store(&self) -> &S {
         &self.store
     }
@@ -122,7 +138,7 @@ impl<S: ReflectorStore> Reflector<S> {
         tokio::select! {
             biased;
             _ = stop => {}
-            () = driver.run() => {}
+            () = driver.run(self.load.take()) => {}
         }
         self.store
     }

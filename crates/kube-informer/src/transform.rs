@@ -221,6 +221,21 @@ impl Transform {
         self.steps.iter().any(|step| matches!(step, Step::Map(map) if !has(map)))
     }
 
+    /// What it does, the same text for the same; `None` if it has a function.
+    pub(crate) fn text(&self) -> Option<String> {
+        let step = |step: &Step| {
+            let (what, paths) = match step {
+                Step::Drop(paths) => ("drop", paths),
+                Step::Keep(paths) => ("keep", paths),
+                Step::Map(_) => return None,
+            };
+            let paths: Vec<_> = paths.iter().map(ToString::to_string).collect();
+            Some(format!("{what} {}", paths.join(", ")))
+        };
+        let steps: Option<Vec<_>> = self.steps.iter().map(step).collect();
+        Some(steps?.join("; "))
+    }
+
     /// What is wrong with its paths, so that this need not be found out with each object.
     pub(crate) fn check(&self) -> Result<()> {
         for step in &self.steps {

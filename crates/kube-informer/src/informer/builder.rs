@@ -3,6 +3,7 @@
 use std::any::TypeId;
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -269,6 +270,20 @@ impl<K: 'static> InformerBuilder<K> {
     /// All namespaces, whatever the factory says.
     pub fn all_namespaces(mut self) -> Self {
         self.options.identity.namespaces.clear();
+        self
+    }
+
+    /// Begins with the [snapshot](SharedInformer::snapshot) of an earlier run in place of a list: the cache has
+    /// its objects at once, handlers see them as initial adds, and the watch goes on from its version.
+    ///
+    /// If there is no file, everything is listed. So it is if the file is damaged, or of another cluster,
+    /// resource, namespace, selector or transform; if the server does not have the version any more; or if it has
+    /// been restored from a backup. The first line of the log and [`on_error`](Self::on_error) say why.
+    ///
+    /// Until the watch has caught up the cache is as old as the snapshot: [`SharedInformer::is_live`] and
+    /// [`SharedInformer::staleness`] say so. Informers of several namespaces always list.
+    pub fn warm_start(mut self, path: impl Into<PathBuf>) -> Self {
+        self.options.tuning.warm_start = Some(path.into());
         self
     }
 

@@ -1,6 +1,7 @@
 //! The informer itself: no `K` anywhere, compiled once.
 
 use std::future::poll_fn;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
@@ -15,9 +16,11 @@ use tokio_util::task::TaskTracker;
 
 use super::failures::Failures;
 use super::observed::{Observed, OnError, PartObserver};
+use crate::error::Cause;
 use crate::indexer::{Alive, Store};
 use crate::processor::Processor;
 use crate::reflector::{Reflector, Settings};
+use crate::snapshot::Origin;
 use crate::wait::{Progress, Watched};
 use crate::{
     Delta, DeltaFifo, Error, InformerStatus, ListWatch, Lister, ResourceVersion, Result, State,
@@ -45,6 +48,10 @@ pub(crate) struct Tuning {
     pub(crate) seed: Option<u64>,
     /// How many objects a dictionary is trained on, if not as many as are worth it.
     pub(crate) train_on: Option<usize>,
+    /// Where the objects come from, if that is one place of which there can be a snapshot.
+    pub(crate) origin: Option<Arc<Origin>>,
+    /// The snapshot to begin with.
+    pub(crate) warm_start: Option<PathBuf>,
 }
 
 /// The task of an informer. However that ends (its runtime may be shut down), so does the informer.
@@ -150,6 +157,11 @@ impl Core {
             .observer(Arc::new(observer));
         if let Some(seed) = self.tuning.seed {
             reflector = reflector.seed(seed.wrapping_add(part as u64));
+        }
+        if let Some(path) = self.tuning.warm_start.clone() {
+            let origin = self.tuning.origin.clone();
+            reflector = reflector
+                .begin_with(async move { origin.ok_or_else(Error::no_snapshot)?.load(path).await });
         }
         let stop = self.stop.clone();
         reflecting.spawn(async move { reflector.run_until(stop.cancelled()).await });
@@ -260,6 +272,32 @@ impl Core {
 
     pub(crate) fn staleness(&self) -> Option<Duration> {
         self.observed.staleness()
+    }
+
+    /// Writes what is in the cache into a file.
+    pub(crate) async fn snapshot(&self, path: &Path, with_secrets: bool) -> Result<()> {
+        let origin = self.tuning.origin.as_ref().ok_or_else(Error::no_snapshot)?;
+        let refused = |why: &str| Err(Error::new(Cause::Snapshot, format!("{}: {why}", self.name)));
+        if origin.is_of_secrets() && !with_secrets {
+            return refused(
+                "secrets are not put into a file unless that is asked for: snapshot_with_secrets",
+            );
+        }
+        if !self.store.has_synced() {
+            return refused("there is nothing to take a snapshot of before it has synced");
+        }
+        let content = self.store.snapshot();
+        // What the cache lacks would be lacking after the next start, and nobody would be told.
+        let failed = self.failures.len();
+        if failed > 0 {
+            return refused(&format!(
+                "{failed} objects could not be kept, and a snapshot would lack them"
+            ));
+        }
+        if content.1.is_empty() {
+            return refused("the server gives no versions that a watch could resume from");
+        }
+        origin.save(path, content).await
     }
 
     pub(crate) fn failed(&self) -> Vec<Error> {

@@ -46,6 +46,8 @@ struct Part {
     waiting: Option<Instant>,
     /// When the cache last took in what the server said: all up to that is there.
     applied: Option<Instant>,
+    /// What the cache is being given is of an earlier run: that it takes it in confirms nothing.
+    resuming: bool,
     silence_max: Duration,
     /// How many objects the list has brought that is being read, and how many any list has brought:
     /// only what goes beyond that is progress.
@@ -60,6 +62,7 @@ impl Part {
             heard: None,
             waiting: None,
             applied: None,
+            resuming: false,
             silence_max: SILENCE_MAX,
             received: 0,
             furthest: 0,
@@ -131,7 +134,9 @@ impl Observed {
     /// The cache has taken in something that a part brought.
     pub(super) fn applied(&self, part: usize) {
         if let Some(part) = self.seen.lock().parts.get_mut(part) {
-            part.applied = Some(Instant::now());
+            if !part.resuming {
+                part.applied = Some(Instant::now());
+            }
             // If more waits, the next thing that comes finds that out.
             part.waiting = None;
         }
@@ -233,7 +238,14 @@ impl Observer for PartObserver {
     }
 
     fn storing(&self) {
-        self.part(|part| _ = part.waiting.get_or_insert_with(Instant::now));
+        self.part(|part| {
+            part.resuming = false;
+            part.waiting.get_or_insert_with(Instant::now);
+        });
+    }
+
+    fn resuming(&self) {
+        self.part(|part| part.resuming = true);
     }
 
     fn patience(&self, silence_max: Duration) {

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::{ListOptions, ListStream, ListWatch, WatchOptions, WatchStream};
 use crate::object::Packer;
+use crate::snapshot::Origin;
 use crate::wire::{
     Call, Items, ListQuery, ListReader, Target, Verb, WatchQuery, WatchReader, accept, failed,
     request, timed_out,
@@ -104,6 +105,11 @@ impl KubeListWatch {
     pub(crate) fn packer(mut self, packer: Arc<Packer>) -> Self {
         self.packer = packer;
         self
+    }
+
+    /// What snapshots of it are of.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin::new(self.client.clone(), &self.target, self.packer.clone())
     }
 
     fn with_target(client: Client, target: Target) -> Self {

@@ -117,6 +117,31 @@ impl Packer {
         Ok(self.object(header, text.into_owned(), self.training.codec()))
     }
 
+    /// An object that was kept before, by this packer or by one like it: its text has been transformed.
+    pub(crate) fn restore(
+        &self,
+        key: ObjectKey,
+        uid: &str,
+        version: ResourceVersion,
+        text: &[u8],
+    ) -> Result<Object> {
+        let found = reread(&key, text)?;
+        let (codec, mut copy) = self.training.begin();
+        copy.clear();
+        copy.reserve_exact(text.len());
+        copy.extend_from_slice(text);
+        Ok(self.object(self.header(key, uid.into(), version, found), copy, codec))
+    }
+
+    pub(crate) fn keeps_managed_fields(&self) -> bool {
+        self.keep_managed_fields
+    }
+
+    /// What the transform does, if that can be said.
+    pub(crate) fn transform_text(&self) -> Option<String> {
+        self.transform.text()
+    }
+
     /// Whether objects that others have packed are not yet as this informer keeps them.
     pub(crate) fn needs_repack(&self) -> bool {
         self.packs || self.changes_objects()

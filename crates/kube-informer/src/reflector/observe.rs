@@ -27,6 +27,8 @@ pub(crate) trait Observer: Send + Sync {
     fn heard(&self) {}
     /// The store is about to be given something.
     fn storing(&self) {}
+    /// The store is about to be given what an earlier run knew, and nothing of the server.
+    fn resuming(&self) {}
     /// How long silence may last, now.
     fn patience(&self, silence_max: Duration) {
         let _ = silence_max;
@@ -97,7 +99,7 @@ impl<'a> Observers<'a> {
         self.each(|observer| observer.state(state));
     }
 
-    // The next four are ours, never a user's: there is nothing to contain.
+    // The next five are ours, never a user's: there is nothing to contain.
 
     pub(super) fn received(&self) {
         self.all.iter().for_each(|observer| observer.received());
@@ -109,6 +111,10 @@ impl<'a> Observers<'a> {
 
     pub(super) fn storing(&self) {
         self.all.iter().for_each(|observer| observer.storing());
+    }
+
+    pub(super) fn resuming(&self) {
+        self.all.iter().for_each(|observer| observer.resuming());
     }
 
     pub(super) fn patience(&self, silence_max: Duration) {

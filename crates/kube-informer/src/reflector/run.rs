@@ -12,7 +12,7 @@ use super::gather::Gather;
 use super::observe::Observers;
 use super::phase::{Alarm, Effect, Request, Seen};
 use super::state::Machine;
-use super::{Options, ReflectorStore};
+use super::{Load, Options, ReflectorStore};
 use crate::error::Cause;
 use crate::list_watch::{ListItem, ListOptions, WatchItem, WatchOptions};
 use crate::{Error, ErrorReport, ListWatch, Next, Object, ResourceVersion, Result, State};
@@ -54,7 +54,12 @@ impl<'a> Driver<'a> {
         }
     }
 
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(mut self, load: Option<Load>) {
+        if let Some(load) = load
+            && let Err(error) = self.begin(load).await
+        {
+            self.report(error, Next::Relist { after: Duration::ZERO }, 1);
+        }
         loop {
             let outcome = match self.machine.request() {
                 Request::Wait { until } => {
@@ -69,6 +74,19 @@ impl<'a> Driver<'a> {
                 self.failed(error);
             }
         }
+    }
+
+    /// Begins with what an earlier run knew, if there is that.
+    async fn begin(&mut self, load: Load) -> Result<()> {
+        self.doing = State::Listing;
+        let Some((objects, version)) = load.await? else { return Ok(()) };
+        let read = objects.len();
+        poll_fn(|context| self.store.poll_ready(context)).await;
+        self.observers.resuming();
+        self.store.replace(objects, Vec::new(), version.clone())?;
+        tracing::info!(informer = %self.observers.name(), %version, "begins with a snapshot of {read} objects");
+        self.machine.resume_from(version);
+        Ok(())
     }
 
     fn now(&self) -> Duration {

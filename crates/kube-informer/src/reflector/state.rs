@@ -135,6 +135,14 @@ impl Machine {
         machine
     }
 
+    /// The content at this version is known from an earlier run: watch from there. Since then the server may
+    /// have been restored from a backup.
+    pub(crate) fn resume_from(&mut self, version: ResourceVersion) {
+        self.last = version;
+        self.doubted = true;
+        self.phase = self.resume(Duration::ZERO);
+    }
+
     /// The newest version that was seen.
     #[cfg(test)]
     pub(crate) fn last(&self) -> &ResourceVersion {

@@ -21,3 +21,4 @@ mod sources;
 mod transforms;
 mod unfit;
 mod waiting;
+mod warm;

@@ -55,6 +55,17 @@ fn i21_a_server_that_went_back_is_noticed_within_seconds() {
 }
 
 #[test]
+fn i21_a_machine_that_resumes_an_earlier_run_doubts_the_server() {
+    let mut machine = machine(true, 1);
+    machine.resume_from(version("7"));
+    assert_eq!(watch(&mut machine).resource_version, Some(version("7")));
+    machine.opened(ZERO);
+    ask(&mut machine, ZERO);
+    let Effect::Fail(error) = machine.server_is_at(&version("5")) else { panic!("not noticed") };
+    assert!(matches!(machine.failed(ZERO, &error).0, Next::Relist { .. }));
+}
+
+#[test]
 fn l3_a_version_is_asked_for_once_each_time_a_watch_is_reopened() {
     let mut machine = watching("7");
     assert_eq!(silence(&machine, ZERO).0, secs(75), "not where all is well");

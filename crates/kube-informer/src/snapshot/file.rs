@@ -1,0 +1,161 @@
+//! The format: a line that says which it is, and a zstd frame with a checksum, of the manifest and the objects.
+//!
+//! Whatever is in the file, reading it neither panics nor takes more memory than what it holds. Nothing of it
+//! is used before its end was read and the checksum was found right.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::path::Path;
+
+use zstd::stream::read::Decoder;
+use zstd::stream::write::Encoder;
+
+use super::{Manifest, unusable};
+use crate::object::Packer;
+use crate::wire::OBJECT_BYTES_MAX;
+use crate::{Error, Object, ObjectKey, Result};
+
+/// Another format has another number.
+const FORMAT: &[u8] = b"kube-informer snapshot 1\n";
+/// Fast, and a tenth of the text already.
+const LEVEL: i32 = 1;
+/// More than any manifest of ours has.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
+/// More than any name, uid or version has.
+const NAME_BYTES_MAX: u64 = 4096;
+
+/// Writes to another file beside it, which then takes its place.
+pub(super) fn write(path: &Path, manifest: &Manifest, objects: &[Object]) -> Result<()> {
+    let cannot = |error: io::Error| {
+        unusable(format!("the snapshot cannot be written to {}: {error}", path.display()))
+            .caused_by(error)
+    };
+    let name = path.file_name().ok_or_else(|| cannot(ErrorKind::IsADirectory.into()))?;
+    let mut beside = name.to_owned();
+    beside.push(format!(".{:016x}.new", fastrand::u64(..)));
+    let beside = path.with_file_name(beside);
+    let written = write_new(&beside, manifest, objects).and_then(|()| fs::rename(&beside, path));
+    if let Err(error) = written {
+        // What is half written is nothing that anyone could use.
+        let _ = fs::remove_file(&beside);
+        return Err(cannot(error));
+    }
+    Ok(())
+}
+
+fn write_new(path: &Path, manifest: &Manifest, objects: &[Object]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = BufWriter::new(options.open(path)?);
+    file.write_all(FORMAT)?;
+    let mut frame = Encoder::new(file, LEVEL)?;
+    frame.include_checksum(true)?;
+    put(&mut frame, &serde_json::to_vec(manifest)?)?;
+    for object in objects {
+        put(&mut frame, object.namespace().unwrap_or_default().as_bytes())?;
+        put(&mut frame, object.name().as_bytes())?;
+        put(&mut frame, object.uid().as_bytes())?;
+        put(&mut frame, object.resource_version().as_str().as_bytes())?;
+        put(&mut frame, &object.to_json().map_err(io::Error::other)?)?;
+    }
+    let file = frame.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()
+}
+
+/// What was written, or `None` if there is no file.
+pub(super) fn read(path: &Path, packer: &Packer) -> Result<Option<(Manifest, Vec<Object>)>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(damaged(path, &error.into())),
+    };
+    let read = read_from(BufReader::new(file), packer);
+    read.map(Some).map_err(|problem| damaged(path, &problem))
+}
+
+/// Why a file cannot be used.
+enum Problem {
+    Io(io::Error),
+    Other(&'static str),
+    Object(Error),
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn damaged(path: &Path, problem: &Problem) -> Error {
+    let why = match problem {
+        Problem::Io(error) => format!("cannot be read: {error}"),
+        Problem::Other(why) => (*why).to_owned(),
+        Problem::Object(error) => format!("is damaged: {error}"),
+    };
+    unusable(format!("the snapshot {} {why}", path.display()))
+}
+
+fn read_from(
+    mut file: impl io::BufRead,
+    packer: &Packer,
+) -> Result<(Manifest, Vec<Object>), Problem> {
+    let mut format = [0; FORMAT.len()];
+    file.read_exact(&mut format).map_err(|_| Problem::Other("is not one"))?;
+    if format != FORMAT {
+        return Err(Problem::Other("is not one, or is of another format"));
+    }
+    let mut frame = BufReader::new(Decoder::with_buffer(file)?.single_frame());
+    let mut bytes = Vec::new();
+    take(&mut frame, &mut bytes, MANIFEST_BYTES_MAX)?;
+    let manifest: Manifest =
+        serde_json::from_slice(&bytes).map_err(|_| Problem::Other("has no manifest"))?;
+    let mut objects = Vec::new();
+    for _ in 0..manifest.objects {
+        objects.push(object(&mut frame, &mut bytes, packer)?);
+    }
+    // The checksum comes with the end, and nothing after it.
+    if frame.read(&mut [0])? != 0 {
+        return Err(Problem::Other("has more objects than it says"));
+    }
+    let mut file = frame.into_inner().finish();
+    if file.read(&mut [0])? != 0 {
+        return Err(Problem::Other("goes on behind its end"));
+    }
+    Ok((manifest, objects))
+}
+
+fn object(frame: &mut impl Read, bytes: &mut Vec<u8>, packer: &Packer) -> Result<Object, Problem> {
+    let [namespace, name, uid, version] = [(); 4].map(|()| name_of(frame, bytes));
+    let key = ObjectKey::namespaced(&namespace?, &name?);
+    take(frame, bytes, OBJECT_BYTES_MAX as u64)?;
+    packer.restore(key, &uid?, version?.into(), bytes).map_err(Problem::Object)
+}
+
+fn name_of(frame: &mut impl Read, bytes: &mut Vec<u8>) -> Result<String, Problem> {
+    take(frame, bytes, NAME_BYTES_MAX)?;
+    let name = std::str::from_utf8(bytes).map_err(|_| Problem::Other("has a name that is no text"));
+    name.map(str::to_owned)
+}
+
+/// A length, and so many bytes.
+fn put(frame: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    frame.write_all(&(bytes.len() as u64).to_le_bytes())?;
+    frame.write_all(bytes)
+}
+
+/// Memory grows with what is there, not with the length that is claimed.
+fn take(frame: &mut impl Read, bytes: &mut Vec<u8>, max: u64) -> Result<(), Problem> {
+    let mut length = [0; 8];
+    frame.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    if length > max {
+        return Err(Problem::Other("has a part that is too long"));
+    }
+    bytes.clear();
+    if frame.take(length).read_to_end(bytes)? as u64 != length {
+        return Err(Problem::Io(ErrorKind::UnexpectedEof.into()));
+    }
+    Ok(())
+}
