@@ -29,6 +29,9 @@ impl Default for Enough {
     }
 }
 
+/// How many times as many objects the second dictionary is trained on. A list is sorted: its first objects are
+/// of one or two namespaces, and say little of the others.
+const REFINED_TIMES: usize = 32;
 /// Objects over which it is measured how well the dictionary does.
 const WINDOW_OBJECTS: usize = 1024;
 
@@ -90,8 +93,8 @@ impl Training {
     }
 
     /// Takes note of a new object and of the length of its text, and takes back the memory of that. Trains if
-    /// it is time to, which takes up to 40 ms, once for an informer and again only when its objects have
-    /// become others.
+    /// it is time to, which takes up to 40 ms: twice for an informer with thousands of objects, and again
+    /// only when they have become others.
     pub(super) fn note(&self, object: &Object, text: usize, scratch: Vec<u8>) {
         let mut state = self.0.lock();
         if scratch.capacity() <= SCRATCH_BYTES_MAX {
@@ -119,10 +122,14 @@ impl State {
     }
 
     fn install(&mut self, dictionary: Dictionary) {
-        // Each takes twice as long to be replaced as the one before: objects of two kinds in turns
-        // would be trained on for ever.
-        let length = self.window.length * if self.codec.has_dictionary() { 2 } else { 1 };
-        self.window = Window::new(length);
+        if self.codec.has_dictionary() {
+            // Each takes twice as long to be replaced as the one before: objects of two kinds in turns
+            // would be trained on for ever.
+            self.window = Window::new(self.window.length * 2);
+        } else {
+            let check_at = self.enough.objects * REFINED_TIMES;
+            self.sampling = Some(Samples { objects: Vec::new(), check_at });
+        }
         self.codec = self.codec.with_dictionary(dictionary);
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Sample {
     pub(super) sampled: u64,
     /// Of one object, as the server sends it.
     pub(super) json: u64,
-    /// Of one object, in a cache.
+    /// Of one object, in a cache that is too small to be compressed: the most that it takes.
     pub(super) cached: u64,
     /// Of one object of which only the metadata is cached.
     pub(super) metadata: u64,
