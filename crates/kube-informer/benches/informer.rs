@@ -158,15 +158,18 @@ fn live(size: Size, count: usize) -> (Script, String) {
 fn events(size: Size) {
     let (script, last) = live(size, size.events);
     for (cores, runtime) in [("one core", one_core as fn() -> Runtime), ("two cores", two_cores)] {
-        let (mut ours, mut decoded, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ours, mut plain) = (Vec::new(), Vec::new());
+        let (mut decoded, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..size.runs {
             ours.push(our_events(&script, &runtime(), Kept::Packed, 1, &last, size));
+            plain.push(our_events(&script, &runtime(), Kept::Plain, 1, &last, size));
             decoded.extend(
                 size.peer.then(|| our_events(&script, &runtime(), Kept::Decoded, 1, &last, size)),
             );
             theirs.extend(size.peer.then(|| their_events(&script, &runtime(), &last)));
         }
         compare(&format!("events, {cores}"), "/s", &ours, &theirs);
+        compare(&format!("events, {cores}, kept plain"), "/s", &plain, &theirs);
         compare(&format!("events, {cores}, kept decoded"), "/s", &decoded, &theirs);
     }
 }

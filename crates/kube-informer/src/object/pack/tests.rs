@@ -318,7 +318,41 @@ fn any_object() -> impl Strategy<Value = String> {
         .prop_map(|all| format!("{{{}}}", all.join(",")))
 }
 
+/// A packer that has its dictionary.
+fn trained() -> &'static Packer {
+    static TRAINED: LazyLock<Packer> = LazyLock::new(|| {
+        let packer = Packer::new(Transform::default(), None, false).train_on(10);
+        let object = |n: usize| {
+            let spec = format!("{n} {}", "what all of these objects have in common ".repeat(9));
+            let json = json!({"metadata": {"name": n.to_string(), "labels": {}}, "spec": spec});
+            packer.pack(json.to_string().as_bytes(), None).unwrap()
+        };
+        let objects: Vec<_> = (0..20).map(object).collect();
+        assert!(objects[19].is_packed());
+        packer
+    });
+    &TRAINED
+}
+
 proptest! {
+    #[test]
+    fn a_packed_body_reads_as_a_plain_one(json in any_object(), times in 1..50_usize) {
+        let more = json!({"more": "what all of these objects have in common ".repeat(times)});
+        let json = more.to_string().replace('}', ",") + &json[1..];
+        let (Ok(plain), Ok(packed)) = (pack(&json), trained().pack(json.as_bytes(), None)) else {
+            prop_assert!(pack(&json).is_err() && trained().pack(json.as_bytes(), None).is_err());
+            return Ok(());
+        };
+        prop_assert_eq!(packed.to_json().unwrap(), plain.to_json().unwrap());
+        prop_assert!(packed.same_content(&plain) && plain.same_content(&packed));
+        prop_assert!(packed.memory() <= plain.memory());
+        for path in ["metadata", "metadata.labels[*]", "more"] {
+            let field = |object: &Object| object.field::<Value>(path).unwrap();
+            prop_assert_eq!(field(&packed), field(&plain));
+            prop_assert_eq!(packed.index_values(&path.into()), plain.index_values(&path.into()));
+        }
+    }
+
     #[test]
     fn an_object_is_packed_as_serde_json_would_read_it(json in any_object()) {
         let mut expected: Value = serde_json::from_str(&json).unwrap();
