@@ -3,6 +3,7 @@
 mod bench;
 mod picture;
 mod real_kubernetes;
+mod schema;
 
 use std::env;
 use std::process::ExitCode;
@@ -18,7 +19,10 @@ usage: cargo xtask TASK
             without a command: the tool, watching pods of the embedded cluster
 
   real-kubernetes build | up | test
-            builds the real kube-apiserver, etcd and kubectl once, starts them, tests on them";
+            builds the real kube-apiserver, etcd and kubectl once, starts them, tests on them
+
+  schema [--check]
+            writes crates/kube-schema/schema.txt, Kubernetes' types, from the Go modules that define them";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -26,6 +30,7 @@ fn main() -> ExitCode {
         Some((task, rest)) if task == "bench" => bench::run(rest),
         Some((task, rest)) if task == "picture" => picture::run(rest),
         Some((task, rest)) if task == "real-kubernetes" => real_kubernetes::run(rest),
+        Some((task, rest)) if task == "schema" => schema::run(rest),
         Some((task, _)) if task == "help" || task == "--help" => {
             println!("{USAGE}");
             Ok(())

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::schema;
+
 /// Told to whatever needs the programs: the directory that they are in.
 pub(crate) const PROGRAMS: &str = "REAL_KUBERNETES";
 
@@ -18,6 +20,9 @@ const TOOL: &str = "KUBECTL_INFORMER";
 
 /// Told to the tests: the directory of the library's examples.
 const EXAMPLES: &str = "KUBE_INFORMER_EXAMPLES";
+
+/// Told to the tests: the directories of objects in JSON and in protobuf as Go has written them.
+const FIXTURES: &str = "KUBERNETES_FIXTURES";
 
 /// Most tests wait for servers, not for a core.
 const TESTS_AT_ONCE: &str = "8";
@@ -67,10 +72,13 @@ fn test(arguments: &[String]) -> Result<(), String> {
     let began = Instant::now();
     cargo(&["build", "--package", "kubectl-informer"], &[])?;
     cargo(&["build", "--package", "kube-informer", "--examples"], &[])?;
+    schema::check()?;
+    let fixtures = env::join_paths(schema::fixtures()?).map_err(|error| error.to_string())?;
     let tool = root().join("target/debug/kubectl-informer");
     let settings = [
         (PROGRAMS, programs.clone().into()),
         (TOOL, tool.into()),
+        (FIXTURES, fixtures),
         (EXAMPLES, root().join("target/debug/examples").into()),
         ("RUST_TEST_THREADS", TESTS_AT_ONCE.into()),
     ];

@@ -1,0 +1,315 @@
+//! The tables: which messages there are, and of which fields they consist.
+
+use std::fmt;
+
+include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+
+/// Finds the message of a kind.
+///
+/// Kubernetes' options, `Status` and the documents of discovery are the same in every group and version.
+///
+/// ```
+/// let pod = kube_schema::message("v1", "Pod").unwrap();
+/// let spec = pod.field_named("spec").unwrap();
+/// let kube_schema::Type::Message(spec) = spec.kind() else { panic!() };
+/// assert_eq!(spec.to_string(), "core/v1.PodSpec");
+/// assert_eq!(spec.field_named("nodeName").unwrap().number(), 10);
+///
+/// assert!(kube_schema::message("example.com/v1", "Widget").is_none());
+/// ```
+pub fn message(api_version: &str, kind: &str) -> Option<Message> {
+    let find = |api_version: &str| {
+        let wanted = (api_version, kind);
+        let found =
+            KINDS.binary_search_by(|row| (row.api_version.text(), row.kind.text()).cmp(&wanted));
+        found.ok().map(|at| Message(KINDS[at].message))
+    };
+    find(api_version).or_else(|| is_everywhere(kind).then(|| find(META)).flatten())
+}
+
+/// Iterates over the kinds: apiVersion, kind, message.
+pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str, Message)> {
+    KINDS.iter().map(|row| (row.api_version.text(), row.kind.text(), Message(row.message)))
+}
+
+/// Where the file has the kinds that are in every group and version.
+const META: &str = "meta.k8s.io/v1";
+
+fn is_everywhere(kind: &str) -> bool {
+    matches!(
+        kind,
+        "Status"
+            | "APIGroup"
+            | "APIGroupList"
+            | "APIResourceList"
+            | "APIVersions"
+            | "CreateOptions"
+            | "DeleteOptions"
+            | "GetOptions"
+            | "ListOptions"
+            | "PatchOptions"
+            | "UpdateOptions"
+    )
+}
+
+/// A type of Kubernetes as protobuf has it: a cheap handle on its row in the tables.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Message(u16);
+
+impl Message {
+    /// The name without the package: `PodSpec`.
+    pub fn name(self) -> &'static str {
+        self.row().name.text()
+    }
+
+    /// The package: `core/v1`.
+    pub fn package(self) -> &'static str {
+        self.row().package.text()
+    }
+
+    /// The fields in the order of their numbers. Messages of most special forms have none.
+    pub fn fields(self) -> &'static [Field] {
+        let row = self.row();
+        let first = usize::from(row.first);
+        &FIELDS[first..first + usize::from(row.count)]
+    }
+
+    /// The field of a number.
+    pub fn field(self, number: u32) -> Option<&'static Field> {
+        self.position(number).map(|at| &self.fields()[at])
+    }
+
+    /// The field that an object has under a name in JSON, those of inlined messages included.
+    pub fn field_named(self, name: &str) -> Option<&'static Field> {
+        self.fields().iter().find_map(|field| match field.kind {
+            Type::Message(inlined) if field.inline => inlined.field_named(name),
+            _ => (field.name() == name).then_some(field),
+        })
+    }
+
+    /// What its JSON is.
+    pub fn form(self) -> Form {
+        self.row().form
+    }
+
+    /// Where a field is in `fields`.
+    pub(crate) fn position(self, number: u32) -> Option<usize> {
+        let fields = self.fields();
+        // Most messages have their fields numbered without gaps.
+        let near = (number as usize).checked_sub(1)?;
+        if fields.get(near).is_some_and(|field| field.number() == number) {
+            return Some(near);
+        }
+        fields.binary_search_by_key(&number, Field::number).ok()
+    }
+
+    fn row(self) -> &'static MessageRow {
+        &MESSAGES[usize::from(self.0)]
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.package(), self.name())
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Message({self})")
+    }
+}
+
+/// A field of a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    name: Name,
+    number: u16,
+    kind: Type,
+    shape: Shape,
+    omits_zero: bool,
+    inline: bool,
+}
+
+impl Field {
+    /// The name in JSON. That of an inlined message is its name in protobuf.
+    pub fn name(&self) -> &'static str {
+        self.name.text()
+    }
+
+    /// The number in protobuf.
+    pub fn number(&self) -> u32 {
+        self.number.into()
+    }
+
+    /// The type, of lists that of an item, of maps that of a value. Keys are strings.
+    pub fn kind(&self) -> Type {
+        self.kind
+    }
+
+    /// How many values it has.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Whether Go's JSON leaves it out where it is zero: `omitempty`. Without it, JSON has `""`, `0` and `false`.
+    pub fn omits_zero(&self) -> bool {
+        self.omits_zero
+    }
+
+    /// Whether the message's fields are in JSON fields of the object around it.
+    pub fn is_inline(&self) -> bool {
+        self.inline
+    }
+}
+
+impl fmt::Debug for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Field({} {} {:?} {:?})", self.number, self.name(), self.shape, self.kind)
+    }
+}
+
+/// The type of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "protobuf's own names")]
+pub enum Type {
+    String,
+    Bool,
+    Int32,
+    Int64,
+    Double,
+    /// Base64 in JSON.
+    Bytes,
+    Message(Message),
+}
+
+/// How many values a field has, and whether it is written where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// One. Go writes it also where it is zero.
+    Always,
+    /// One, or none: a pointer in Go.
+    Optional,
+    /// Any number.
+    List,
+    /// Any number, with keys that are strings.
+    Map,
+}
+
+/// What the JSON of a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// An object of its fields, as nearly always.
+    Object,
+    /// An array, of its only field: `ExtraValue`, `Verbs`.
+    List,
+    /// A time with seconds in RFC 3339, or null.
+    Time,
+    /// A time with microseconds in RFC 3339, or null.
+    MicroTime,
+    /// A text such as `100m`.
+    Quantity,
+    /// A number or a text.
+    IntOrString,
+    /// Any JSON, which the message carries as it is: `RawExtension`, `FieldsV1`, and the JSON of definitions. An
+    /// extension may also carry another object in protobuf.
+    Raw,
+    /// The object of its second field, or the boolean of its first: `JSONSchemaPropsOrBool`.
+    OrBool,
+    /// The array of its second field, or the object of its first: `JSONSchemaPropsOrArray`, `…OrStringArray`.
+    OrArray,
+}
+
+struct MessageRow {
+    package: Name,
+    name: Name,
+    first: u16,
+    count: u8,
+    form: Form,
+}
+
+struct KindRow {
+    api_version: Name,
+    kind: Name,
+    message: u16,
+}
+
+/// A name in `NAMES`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Name {
+    at: u16,
+    len: u8,
+}
+
+impl Name {
+    fn text(self) -> &'static str {
+        let at = usize::from(self.at);
+        &NAMES[at..at + usize::from(self.len)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_compact() {
+        let sizes =
+            [size_of_val(&MESSAGES), size_of_val(&FIELDS), size_of_val(&KINDS), NAMES.len()];
+        let total: usize = sizes.iter().sum();
+        assert!(total < 200 * 1024, "{sizes:?}");
+    }
+
+    #[test]
+    fn fields_are_found_by_number_and_name() {
+        for (_, _, message) in kinds() {
+            for field in message.fields() {
+                assert_eq!(message.field(field.number()), Some(field));
+                if !field.is_inline() {
+                    assert_eq!(message.field_named(field.name()), Some(field));
+                }
+            }
+        }
+        let pod = message("v1", "Pod").unwrap();
+        assert_eq!((pod.field(0), pod.field(9), pod.field(u32::MAX)), (None, None, None));
+        assert_eq!(pod.field_named("volumeSource"), None);
+    }
+
+    #[test]
+    fn inlined_fields_are_found_by_name() {
+        let spec = message("v1", "PodSpec");
+        assert_eq!(spec, None, "is no kind");
+        let Type::Message(spec) = message("v1", "Pod").unwrap().field(2).unwrap().kind() else {
+            panic!("a spec is a message")
+        };
+        let Type::Message(volume) = spec.field_named("volumes").unwrap().kind() else {
+            panic!("a volume is a message")
+        };
+        assert_eq!(volume.field_named("emptyDir").unwrap().number(), 2);
+        assert_eq!(volume.field_named("volumeSource"), None);
+        assert!(volume.field(2).unwrap().is_inline());
+    }
+
+    #[test]
+    fn options_are_kinds_of_every_group() {
+        let options = message("v1", "DeleteOptions");
+        assert!(options.is_some());
+        assert_eq!(message("apps/v1", "DeleteOptions"), options);
+        assert_eq!(message("apps/v1", "PartialObjectMetadata"), None);
+        assert!(message("meta.k8s.io/v1beta1", "PartialObjectMetadata").is_some());
+        // Numbered otherwise than in v1.
+        let list = message("meta.k8s.io/v1beta1", "PartialObjectMetadataList").unwrap();
+        assert_eq!(list.field_named("items").unwrap().number(), 1);
+    }
+
+    #[test]
+    fn names_for_people() {
+        let pod = message("v1", "Pod").unwrap();
+        assert_eq!(format!("{pod:?}"), "Message(core/v1.Pod)");
+        let metadata = pod.field(1).unwrap();
+        assert_eq!(
+            format!("{metadata:?}"),
+            "Field(1 metadata Always Message(Message(meta/v1.ObjectMeta)))"
+        );
+    }
+}

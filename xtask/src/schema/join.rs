@@ -1,0 +1,244 @@
+//! Protobuf and Go put together: one description of each message that some kind consists of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::golang::{GoField, GoType};
+use super::modules::{Package, short};
+use super::proto::{Label, ProtoField, ProtoMessage};
+
+/// Types that write their JSON themselves, and the form that it has.
+const FORMS: [(&str, &str); 10] = [
+    ("Time", "time"),
+    ("MicroTime", "microtime"),
+    ("Quantity", "quantity"),
+    ("IntOrString", "intorstring"),
+    ("RawExtension", "raw"),
+    ("FieldsV1", "raw"),
+    ("JSON", "raw"),
+    ("JSONSchemaPropsOrBool", "orbool"),
+    ("JSONSchemaPropsOrArray", "orarray"),
+    ("JSONSchemaPropsOrStringArray", "orarray"),
+];
+
+/// Sent in watches, and itself no kind.
+const WATCH_EVENT: &str = "meta/v1.WatchEvent";
+
+/// Packages in the order of their names.
+pub(super) type Schema = Vec<SchemaPackage>;
+
+#[derive(Debug)]
+pub(super) struct SchemaPackage {
+    pub(super) name: String,
+    /// None if the package has no kinds.
+    pub(super) api_version: Option<String>,
+    pub(super) messages: Vec<SchemaMessage>,
+    /// Kinds that are messages of other packages.
+    pub(super) aliases: Vec<(String, String)>,
+}
+
+#[derive(Debug)]
+pub(super) struct SchemaMessage {
+    pub(super) name: String,
+    pub(super) is_kind: bool,
+    pub(super) form: Option<&'static str>,
+    pub(super) fields: Vec<SchemaField>,
+    /// Why it could not be joined, which matters only if a kind refers to it.
+    problem: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct SchemaField {
+    pub(super) number: u32,
+    /// In JSON; of an inlined message, in protobuf.
+    pub(super) name: String,
+    /// In Go's notation: `*int32`, `[]core/v1.Volume`, `map[string]string`.
+    pub(super) kind: String,
+    pub(super) options: Vec<&'static str>,
+}
+
+/// Joins both descriptions, and leaves out what no kind refers to.
+pub(super) fn schema(packages: &[Package]) -> Result<Schema, String> {
+    let types = packages.iter().map(|package| (&*package.name, package)).collect();
+    let join = Join { packages: types };
+    let mut schema: Schema = packages.iter().map(|package| join.package(package)).collect();
+    schema.sort_by(|a, b| a.name.cmp(&b.name));
+    let wanted = reachable(&schema)?;
+    for package in &mut schema {
+        package
+            .messages
+            .retain(|message| wanted.contains(&format!("{}.{}", package.name, message.name)));
+    }
+    schema.retain(|package| !package.messages.is_empty() || !package.aliases.is_empty());
+    Ok(schema)
+}
+
+struct Join<'a> {
+    packages: BTreeMap<&'a str, &'a Package>,
+}
+
+impl Join<'_> {
+    fn package(&self, package: &Package) -> SchemaPackage {
+        let messages = package.proto.messages.iter();
+        let mut messages: Vec<_> = messages.map(|message| self.message(package, message)).collect();
+        messages.sort_by(|a, b| a.name.cmp(&b.name));
+        let version = package.name.rsplit('/').next().unwrap_or_default();
+        let api_version = package.go.group.as_ref().map(|group| match &**group {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        });
+        let (name, aliases) = (package.name.clone(), self.aliases(package));
+        SchemaPackage { name, api_version, messages, aliases }
+    }
+
+    fn message(&self, package: &Package, message: &ProtoMessage) -> SchemaMessage {
+        let name = message.name.clone();
+        let go = self.fields(package, &name);
+        let is_kind = package.go.group.is_some() && go.is_some_and(has_type_meta);
+        let (form, mut problem) = match form(package, &name) {
+            Ok(form) => (form, None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let mut fields = Vec::new();
+        // What another form consists of is known to the code that reads it.
+        if matches!(form, None | Some("list" | "orbool" | "orarray")) {
+            for field in &message.fields {
+                let numbered = |go: &&GoField| go.number() == Some(field.number);
+                let go = go.and_then(|go| go.iter().find(numbered));
+                match self.field(package, field, go, form.is_some()) {
+                    Some(field) => fields.push(field),
+                    None => problem = Some(format!("Go has no field {:?} of {name}", field.name)),
+                }
+            }
+            fields.sort_by_key(|field| field.number);
+        }
+        SchemaMessage { name, is_kind, form, fields, problem }
+    }
+
+    fn field(
+        &self,
+        package: &Package,
+        field: &ProtoField,
+        go: Option<&GoField>,
+        special: bool,
+    ) -> Option<SchemaField> {
+        let kind = match field.kind.strip_prefix('.') {
+            Some(full) => {
+                let (package, name) = full.rsplit_once('.')?;
+                format!("{}.{name}", short(package))
+            }
+            None if field.kind.starts_with(|c: char| c.is_ascii_uppercase()) => {
+                format!("{}.{}", package.name, field.kind)
+            }
+            None => field.kind.clone(),
+        };
+        let Some(go) = go else {
+            // Lists have no field in Go: they are the list.
+            return special.then(|| self.bare(field, &kind));
+        };
+        let inline = go.json_name().is_empty() && (go.embedded || go.has_option("inline"));
+        let name = if inline || go.json_name().is_empty() { &*field.name } else { go.json_name() };
+        let mut options = Vec::new();
+        let named = ["omitempty", "omitzero"].into_iter().filter(|option| go.has_option(option));
+        options.extend(named);
+        options.extend(inline.then_some("inline"));
+        // Lists, too, are written only if they are not nil.
+        let pointer = go.kind.starts_with('*') || kind == "bytes" || self.is_list(&kind);
+        Some(SchemaField {
+            number: field.number,
+            name: name.to_owned(),
+            kind: shaped(field.label, pointer, &kind),
+            options,
+        })
+    }
+
+    fn bare(&self, field: &ProtoField, kind: &str) -> SchemaField {
+        let kind = shaped(field.label, self.is_list(kind), kind);
+        SchemaField { number: field.number, name: field.name.clone(), kind, options: Vec::new() }
+    }
+
+    fn is_list(&self, kind: &str) -> bool {
+        let found = kind
+            .rsplit_once('.')
+            .and_then(|(package, name)| self.packages.get(package)?.go.types.get(name));
+        found == Some(&GoType::Slice)
+    }
+
+    /// The fields that a type has in Go.
+    fn fields(&self, package: &Package, name: &str) -> Option<&[GoField]> {
+        match self.packages.get(&*package.name)?.go.types.get(name)? {
+            GoType::Struct(fields) => Some(fields),
+            GoType::Like { package, name } => self.fields(self.packages.get(&**package)?, name),
+            GoType::Slice | GoType::Alias { .. } => None,
+        }
+    }
+
+    /// Kinds that are declared as those of another package.
+    fn aliases(&self, package: &Package) -> Vec<(String, String)> {
+        let declared = package.go.types.iter().filter_map(|(alias, declared)| match declared {
+            GoType::Alias { package, name } => Some((alias, self.packages.get(&**package)?, name)),
+            _ => None,
+        });
+        declared
+            .filter(|(_, other, name)| {
+                let in_proto = other.proto.messages.iter().any(|message| message.name == **name);
+                in_proto && self.fields(other, name).is_some_and(has_type_meta)
+            })
+            .map(|(alias, other, name)| (alias.clone(), format!("{}.{name}", other.name)))
+            .collect()
+    }
+}
+
+/// The form of a type's JSON; None if that is an object of its fields.
+fn form(package: &Package, name: &str) -> Result<Option<&'static str>, String> {
+    if package.go.types.get(name) == Some(&GoType::Slice) {
+        return Ok(Some("list"));
+    }
+    if !package.go.marshalers.contains(name) {
+        return Ok(None);
+    }
+    match FORMS.iter().find(|(known, _)| *known == name) {
+        Some((_, form)) => Ok(Some(form)),
+        None => Err(format!("{name} writes its own JSON: say in FORMS how")),
+    }
+}
+
+fn has_type_meta(fields: &[GoField]) -> bool {
+    fields.iter().any(|field| field.embedded && field.kind.rsplit('.').next() == Some("TypeMeta"))
+}
+
+fn shaped(label: Label, pointer: bool, kind: &str) -> String {
+    match label {
+        Label::Optional if pointer => format!("*{kind}"),
+        Label::Optional => kind.to_owned(),
+        Label::Repeated => format!("[]{kind}"),
+        Label::Map => format!("map[string]{kind}"),
+    }
+}
+
+/// The messages that kinds consist of.
+fn reachable(schema: &Schema) -> Result<BTreeSet<String>, String> {
+    let mut all = BTreeMap::new();
+    let mut queue = vec![WATCH_EVENT.to_owned()];
+    for package in schema {
+        for message in &package.messages {
+            let name = format!("{}.{}", package.name, message.name);
+            queue.extend(message.is_kind.then(|| name.clone()));
+            all.insert(name, message);
+        }
+    }
+    let mut found = BTreeSet::new();
+    while let Some(name) = queue.pop() {
+        let message = all.get(&name).ok_or_else(|| format!("there is no message {name}"))?;
+        if let Some(problem) = &message.problem {
+            return Err(format!("{name}: {problem}"));
+        }
+        if found.insert(name) {
+            let kinds = message
+                .fields
+                .iter()
+                .map(|field| field.kind.rsplit(['*', ']']).next().unwrap_or_default());
+            queue.extend(kinds.filter(|kind| kind.contains('.')).map(str::to_owned));
+        }
+    }
+    Ok(found)
+}
