@@ -157,6 +157,12 @@ impl<'de> Value<'de> {
         Ok(Self { kind: field.kind(), payload, name: field.name(), depth })
     }
 
+    /// A key, or a text that is no field's.
+    fn text(text: &'de str) -> Self {
+        let (kind, payload) = (Type::String, Payload::Bytes(text.as_bytes()));
+        Self { kind, payload, name: "key", depth: 0 }
+    }
+
     /// The depth of what is in it.
     fn deeper(&self) -> Result<u8, Error> {
         if self.depth >= DEPTH_MAX {

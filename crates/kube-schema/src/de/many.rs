@@ -1,6 +1,5 @@
 //! Fields with any number of values: lists and maps, which are one tag again and again.
 
-use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
@@ -120,7 +119,7 @@ impl<'de> MapAccess<'de> for &mut Many<'_, 'de> {
             None => return Ok(None),
         };
         self.entry = Some(value);
-        seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some)
+        seed.deserialize(Value::text(key)).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {

@@ -1,6 +1,5 @@
 //! The fields of a message as the members of an object.
 
-use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, MapAccess};
 
 use super::Value;
@@ -138,14 +137,14 @@ impl<'de> MapAccess<'de> for Object<'de> {
         seed: K,
     ) -> Result<Option<K::Value>, Error> {
         match self.advance()? {
-            Some(name) => seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some),
+            Some(name) => seed.deserialize(Value::text(name)).map(Some),
             None => Ok(None),
         }
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
-            Pending::Text(text) => seed.deserialize(BorrowedStrDeserializer::new(text)),
+            Pending::Text(text) => seed.deserialize(Value::text(text)),
             Pending::One(value) => seed.deserialize(value),
             Pending::Many(field, tag) => {
                 let mut many = Many::new(&mut self.frame.reader, field, tag, self.depth);

@@ -1,5 +1,7 @@
 //! What single values become, into types of users as well.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube_schema::{Envelope, Error, from_slice, to_vec};
 use serde::Deserialize;
@@ -162,6 +164,27 @@ fn slim_structs_borrow_and_skip() {
     assert_eq!((&*status.phase, &status.rest["podIP"]), ("Running", &json!("10.0.0.1")));
     let typed: Pod = from_slice(&bytes).unwrap();
     assert_eq!(typed, serde_json::from_value(pod).unwrap());
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(String);
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+struct Wrapped {
+    api_version: Option<Key>,
+    kind: Option<String>,
+    data: Option<BTreeMap<Key, Option<Key>>>,
+}
+
+#[test]
+fn keys_and_kinds_are_read_into_options_and_newtypes() {
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}});
+    let wrapped: Wrapped = from_slice(&to_vec(&map).unwrap()).unwrap();
+    let key = |text: &str| Key(text.to_owned());
+    let data = BTreeMap::from([(key("a"), Some(key("b")))]);
+    let kind = Some("ConfigMap".to_owned());
+    assert_eq!(wrapped, Wrapped { api_version: Some(key("v1")), kind, data: Some(data) });
 }
 
 #[test]
