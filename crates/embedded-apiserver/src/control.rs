@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::access::{ADMIN, User};
 use crate::body::Body;
+use crate::codec::Codec;
 use crate::faults::{Fault, FaultId};
 use crate::inject::Faults;
 use crate::inject::text::{Act, Order};
@@ -167,5 +168,5 @@ fn not_found(why: String) -> Status {
 
 /// JSON that people read.
 fn pretty(value: &Value) -> Response<Body> {
-    response::json(StatusCode::OK, format!("{value:#}\n"))
+    response::encoded(StatusCode::OK, Codec::Json, format!("{value:#}\n"))
 }

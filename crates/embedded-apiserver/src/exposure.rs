@@ -23,8 +23,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{self, User};
 use crate::body::Body;
+use crate::codec::Codec;
 use crate::connection::Connection;
 use crate::faults::{Chance, Fault, FiredFault, Point, Waiting};
+use crate::negotiate;
 use crate::request::{Target, Verb, VersionMatch, parse_version};
 use crate::response::{failure, of_type};
 use crate::server::{ApiServer, Shared};
@@ -93,9 +95,11 @@ impl Exposure {
     ) -> io::Result<Option<Response<Body>>> {
         let Some(request) = self.request.clone() else { return Ok(None) };
         if self.waiting.iter().any(|w| !matches!(w.point, Point::Request | Point::Events(_))) {
-            // Faults of bytes and objects are about JSON, not about its compressed form.
+            // Faults of bytes and objects are about JSON, not about its compressed form or protobuf.
             parts.headers.remove(ACCEPT_ENCODING);
+            negotiate::prefer_json(&mut parts.headers);
         }
+        let codec = negotiate::status_codec(&parts.headers);
         let mut target = target;
         for waiting in self.take(|point| point == Point::Request) {
             let stale_list = matches!(*waiting.fault, Fault::StaleList { .. });
@@ -104,14 +108,14 @@ impl Exposure {
             }
             match &*waiting.fault {
                 Fault::Status { code: StatusCode::FORBIDDEN, retry_after: None } => {
-                    return Ok(Some(failure(&request.forbidden())));
+                    return Ok(Some(failure(&request.forbidden(), codec)));
                 }
                 Fault::Status { code, retry_after } => {
-                    return Ok(Some(status_answer(*code, retry_after.as_ref())));
+                    return Ok(Some(status_answer(*code, retry_after.as_ref(), codec)));
                 }
                 Fault::Gone => {
                     let status = Status::too_old(request.asked_version(), request.revision());
-                    return Ok(Some(failure(&status)));
+                    return Ok(Some(failure(&status, codec)));
                 }
                 Fault::Html(code) => return Ok(Some(of_type(*code, "text/html", HTML))),
                 Fault::StaleList { versions } => {
@@ -146,9 +150,15 @@ impl Exposure {
                 other => request.suffer(other).await?,
             }
         }
+        let is_protobuf =
+            response.headers().get(CONTENT_TYPE) == Some(&Codec::Protobuf.watch_content_type());
+        let codec = if is_protobuf { Codec::Protobuf } else { Codec::Json };
         let of_events = self.take(|point| matches!(point, Point::Events(_)));
         response = response.map(|body| match body.into_events() {
-            Ok(events) => watch::damaged(events, Arc::clone(&request), of_events, self.newest_rule),
+            Ok(events) => {
+                let request = Arc::clone(&request);
+                watch::damaged(events, codec, request, of_events, self.newest_rule)
+            }
             Err(body) => body,
         });
         let of_items = self.take(|point| matches!(point, Point::Items(_)));
@@ -309,8 +319,12 @@ fn status_of(code: StatusCode, retry_after: Option<&HeaderValue>) -> Status {
     }
 }
 
-fn status_answer(code: StatusCode, retry_after: Option<&HeaderValue>) -> Response<Body> {
-    let mut response = failure(&status_of(code, retry_after));
+fn status_answer(
+    code: StatusCode,
+    retry_after: Option<&HeaderValue>,
+    codec: Codec,
+) -> Response<Body> {
+    let mut response = failure(&status_of(code, retry_after), codec);
     if let Some(retry_after) = retry_after {
         response.headers_mut().insert(RETRY_AFTER, retry_after.clone());
     }

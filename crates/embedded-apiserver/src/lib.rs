@@ -64,7 +64,7 @@
 //! | list | label and field selectors with Kubernetes' grammar and errors, `limit`/`continue` pinned to a version, `remainingItemCount`, `resourceVersion` and `resourceVersionMatch` in all combinations, inconsistent continuation |
 //! | watch | from any version, bookmarks, `timeoutSeconds`, `sendInitialEvents`, selector enter and leave, slow watchers cut off |
 //! | objects | optimistic locking, generateName, generation, status subresource, finalizers, preconditions, dry run, JSON patch, merge patch, validation of names, labels and metadata, `Status` bodies word for word |
-//! | representations | JSON, `Table` with kubectl's columns, `PartialObjectMetadata`, gzip |
+//! | representations | JSON, protobuf for built-in kinds and metadata, `Table` with kubectl's columns, `PartialObjectMetadata`, gzip |
 //! | kinds | the built-in resources of Kubernetes 1.36 that people use, discovery in both forms; custom resources with several versions, printer columns and selectable fields |
 //! | **Simplified** | |
 //! | validation | metadata and the data of config maps and secrets are checked, `spec` is not: neither the built-in schemas nor those of custom resources, no pruning, no CEL, `fieldValidation` is ignored |
@@ -81,11 +81,12 @@
 //! | garbage collection, controllers | owner references have no consequence, deployments make no pods |
 //! | subresources | other than `status`: no `scale`, `log`, `exec`, `binding`, `eviction` |
 //! | admission | no webhooks, no policies; their objects are stored |
-//! | protobuf, CBOR, YAML, websockets | 406 and 415 |
+//! | CBOR, YAML, websockets | 406 and 415 |
 //! | schemas | `/openapi` says just enough for kubectl to create objects; no `kubectl explain` |
 
 // The vocabulary.
 mod clock;
+mod codec;
 mod connection;
 pub mod limits;
 mod quote;

@@ -3,12 +3,19 @@
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 
+use crate::codec::Codec;
 use crate::limits::ACCEPT_BYTES_MAX;
 use crate::request::Verb;
 use crate::status::Status;
 
-/// How objects are shown. A codec such as protobuf would be another dimension of this: a field
-/// beside it, asked for where `application/json` is now.
+/// What an answer is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    pub(crate) representation: Representation,
+    pub(crate) codec: Codec,
+}
+
+/// How objects are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Representation {
     /// The object itself.
@@ -35,47 +42,47 @@ impl MetaVersion {
     }
 }
 
-/// What this server can answer with; of a collection, the second is a watch.
-const AVAILABLE: [&str; 2] = ["application/json", "application/json;stream=watch"];
+/// What this server can answer with; of a collection, the second half is a watch.
+const AVAILABLE: [&str; 4] = [
+    "application/json",
+    "application/vnd.kubernetes.protobuf",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+];
 
 /// Chooses a representation by the `Accept` header: the first in the client's list that is served.
 pub(crate) fn representation(
     headers: &HeaderMap,
     verb: Verb,
     custom: bool,
-) -> Result<Representation, Status> {
-    let mut accept = String::new();
-    for value in headers.get_all(ACCEPT) {
-        accept.push_str(value.to_str().unwrap_or_default());
-        accept.push(',');
-    }
+) -> Result<Accepted, Status> {
+    let accept = accept(headers);
     if accept.len() > ACCEPT_BYTES_MAX {
         let message = format!("the Accept header is longer than {ACCEPT_BYTES_MAX} bytes");
         return Err(Status::bad_request(message));
     }
-    let mut clauses =
-        accept.split(',').map(str::trim).filter(|clause| !clause.is_empty()).peekable();
+    let mut clauses = clauses(&accept).peekable();
     if clauses.peek().is_none() {
-        return Ok(Representation::Object);
+        return Ok(Accepted { representation: Representation::Object, codec: Codec::Json });
     }
-    let mut json = false;
+    let mut known = false;
     let found = clauses.find_map(|clause| {
-        json |= is_json(media_type(clause));
-        served(clause)
+        known |= codec(clause).is_some();
+        served(clause, custom)
     });
     let is_list = matches!(verb, Verb::List | Verb::DeleteCollection);
-    let Some((representation, kind)) = found else {
-        let count = if is_list || verb == Verb::Watch { 2 } else { 1 };
-        return Err(if json || custom {
-            Status::not_transformable(&AVAILABLE[..1])
-        } else {
-            Status::not_acceptable(&AVAILABLE[..count])
+    let Some((accepted, kind)) = found else {
+        let count = if is_list || verb == Verb::Watch { 4 } else { 2 };
+        return Err(match custom {
+            true => Status::not_transformable(&AVAILABLE[..1]),
+            false if known => Status::not_transformable(&AVAILABLE[..2]),
+            false => Status::not_acceptable(&AVAILABLE[..count]),
         });
     };
     let wrong = match kind {
         "PartialObjectMetadata" if is_list => "a list",
         "PartialObjectMetadataList" if !is_list && verb != Verb::Watch => "not a list",
-        _ => return Ok(representation),
+        _ => return Ok(accepted),
     };
     let message = format!("you requested {kind}, but the requested object is {wrong}");
     Err(Status::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message))
@@ -83,25 +90,66 @@ pub(crate) fn representation(
 
 /// Whether the first clause that is served asks for a list. A real server begins a watch with that, and ends it
 /// at the first event, which is none.
-pub(crate) fn asks_for_a_list(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let found = values.flat_map(|value| value.split(',')).map(str::trim).find_map(served);
+pub(crate) fn asks_for_a_list(headers: &HeaderMap, custom: bool) -> bool {
+    let accept = accept(headers);
+    let found = clauses(&accept).find_map(|clause| served(clause, custom));
     found.is_some_and(|(_, kind)| kind == "PartialObjectMetadataList")
 }
 
-fn media_type(clause: &str) -> &str {
-    clause.split(';').next().unwrap_or_default().trim()
+/// How a `Status` is written: as in the first clause that asks for nothing but a media type that is served.
+pub(crate) fn status_codec(headers: &HeaderMap) -> Codec {
+    let accept = accept(headers);
+    let mut plain = clauses(&accept).filter(|clause| !clause.contains("as="));
+    plain.find_map(codec).unwrap_or(Codec::Json)
 }
 
-fn is_json(media_type: &str) -> bool {
-    matches!(media_type, "application/json" | "*/*")
-}
-
-/// The representation that a clause asks for, if it is served, and the kind that it asks for it by.
-fn served(clause: &str) -> Option<(Representation, &str)> {
-    if !is_json(media_type(clause)) {
-        return None;
+/// Leaves a client that takes both only JSON.
+pub(crate) fn prefer_json(headers: &mut HeaderMap) {
+    let accept = accept(headers);
+    let json: Vec<&str> =
+        clauses(&accept).filter(|clause| codec(clause) != Some(Codec::Protobuf)).collect();
+    if json.iter().any(|clause| codec(clause).is_some())
+        && let Ok(value) = http::HeaderValue::from_str(&json.join(","))
+    {
+        headers.insert(ACCEPT, value);
     }
+}
+
+fn accept(headers: &HeaderMap) -> String {
+    let mut accept = String::new();
+    for value in headers.get_all(ACCEPT) {
+        accept.push_str(value.to_str().unwrap_or_default());
+        accept.push(',');
+    }
+    accept
+}
+
+fn clauses(accept: &str) -> impl Iterator<Item = &str> {
+    accept.split(',').map(str::trim).filter(|clause| !clause.is_empty())
+}
+
+/// The codec that a clause asks for.
+fn codec(clause: &str) -> Option<Codec> {
+    match clause.split(';').next().unwrap_or_default().trim() {
+        "*/*" => Some(Codec::Json),
+        media_type => Codec::of(media_type),
+    }
+}
+
+/// What a clause asks for, if it is served, and the kind that it asks for it by. Custom objects have no protobuf, but
+/// their metadata has; tables have none.
+fn served(clause: &str, custom: bool) -> Option<(Accepted, &str)> {
+    let codec = codec(clause)?;
+    let (representation, kind) = asked(clause)?;
+    let exists = match (codec, representation) {
+        (Codec::Json, _) | (_, Representation::Metadata(_)) => true,
+        (_, Representation::Object) => !custom,
+        (_, Representation::Table(_)) => false,
+    };
+    exists.then_some((Accepted { representation, codec }, kind))
+}
+
+fn asked(clause: &str) -> Option<(Representation, &str)> {
     let parts = clause.split(';').skip(1).map(str::trim);
     let (mut kind, mut group, mut version) = ("", "", "");
     for (name, value) in parts.filter_map(|part| part.split_once('=')) {

@@ -78,6 +78,25 @@ pub(crate) fn decode(target: &Target, body: &[u8]) -> Result<Object, Status> {
     check_shape(target, object)
 }
 
+/// Reads the same in protobuf. A body that does not say what it is, is of the target's kind.
+pub(crate) fn decode_protobuf(target: &Target, body: &[u8]) -> Result<Object, Status> {
+    let resource = &target.resource;
+    let read = || {
+        let envelope = kube_schema::Envelope::parse(body)?;
+        match kube_schema::message(&resource.api_version(), &resource.kind) {
+            Some(message) if envelope.kind.is_empty() => message.decode::<Object>(envelope.raw),
+            _ => kube_schema::from_slice(body),
+        }
+    };
+    let object = read().map_err(|error: kube_schema::Error| {
+        let kind = &resource.kind;
+        Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): {error}"
+        ))
+    })?;
+    check_shape(target, object)
+}
+
 /// What is wrong with JSON; what just ends too early is said in the words of Go.
 pub(crate) fn json_error(error: &serde_json::Error) -> String {
     if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }

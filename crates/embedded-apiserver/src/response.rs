@@ -5,35 +5,37 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 
 use crate::body::Body;
+use crate::codec::Codec;
 use crate::status::Status;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-pub(crate) fn json(code: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
-    respond(code, Body::whole(body))
+/// An object, or a list, as it was encoded.
+pub(crate) fn encoded(code: StatusCode, codec: Codec, body: impl Into<Bytes>) -> Response<Body> {
+    respond(code, codec.content_type(), Body::whole(body))
 }
 
-pub(crate) fn respond(code: StatusCode, body: Body) -> Response<Body> {
+pub(crate) fn respond(code: StatusCode, content_type: HeaderValue, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
     response
 }
 
-/// An answer of another type than JSON.
+/// An answer that is no object.
 pub(crate) fn of_type(
     code: StatusCode,
     content_type: &'static str,
     text: impl Into<Bytes>,
 ) -> Response<Body> {
-    let mut response = respond(code, Body::whole(text));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
+    respond(code, HeaderValue::from_static(content_type), Body::whole(text))
 }
 
 /// The answer to a request that failed.
-pub(crate) fn failure(status: &Status) -> Response<Body> {
-    let mut response = json(status.code, status.to_json().to_string());
+pub(crate) fn failure(status: &Status, codec: Codec) -> Response<Body> {
+    let object = status.to_json();
+    let mut response = match codec.encode(&object) {
+        Ok(body) => encoded(status.code, codec, body),
+        Err(_) => encoded(status.code, Codec::Json, object.to_string()),
+    };
     if let Some(seconds) = status.details.as_ref().map(|d| d.retry_after_seconds).filter(|&s| s > 0)
     {
         response.headers_mut().insert(RETRY_AFTER, seconds.into());

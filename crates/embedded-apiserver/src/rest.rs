@@ -16,6 +16,7 @@ use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::body::Body;
+use crate::codec::Codec;
 use crate::negotiate;
 use crate::request::{Target, Verb};
 use crate::response::respond;
@@ -64,11 +65,12 @@ pub(crate) async fn answer(shared: &Arc<Shared>, call: &Call) -> Result<Response
 }
 
 /// Compresses a body of `len` bytes if the client takes it and it is worth it.
-pub(crate) fn compressed(call: &Call, body: Body, len: usize) -> Response<Body> {
+pub(crate) fn compressed(call: &Call, codec: Codec, body: Body, len: usize) -> Response<Body> {
+    let content_type = codec.content_type();
     if len < crate::limits::GZIP_BYTES_MIN || !negotiate::accepts_gzip(&call.headers) {
-        return respond(StatusCode::OK, body);
+        return respond(StatusCode::OK, content_type, body);
     }
-    let mut response = respond(StatusCode::OK, crate::gzip::compress(body));
+    let mut response = respond(StatusCode::OK, content_type, crate::gzip::compress(body));
     response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     response
 }

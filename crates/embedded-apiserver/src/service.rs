@@ -21,7 +21,7 @@ use crate::response::{failure, of_type};
 use crate::rest::{self, Call};
 use crate::server::{ApiServer, Shared};
 use crate::status::Status;
-use crate::{control, discovery, health, openapi};
+use crate::{control, discovery, health, negotiate, openapi};
 
 /// How requests reach the server.
 #[derive(Debug, Clone)]
@@ -86,13 +86,14 @@ impl Shared {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
         let (mut parts, body) = request.into_parts();
+        let codec = negotiate::status_codec(&parts.headers);
         let user = match origin {
             Origin::InProcess(user) => Ok(user.clone()),
             Origin::Socket => self.access.authenticate(&parts.headers),
         };
         if self.options.control && control::is_for(parts.uri.path()) {
             let answer = self.controlled(&parts, body, user).await;
-            return Ok(answer.unwrap_or_else(|status| failure(&status)));
+            return Ok(answer.unwrap_or_else(|status| failure(&status, codec)));
         }
         let mut target = route(&parts.method, &parts.uri, &self.registry.read());
         let id = self.record.request(self.record_of(&parts, user.as_ref().ok(), &target));
@@ -106,7 +107,7 @@ impl Shared {
                 instead
             } else {
                 let answer = self.answer(id, parts, body, user, target).await;
-                answer.unwrap_or_else(|status| failure(&status))
+                answer.unwrap_or_else(|status| failure(&status, codec))
             };
             exposure.after_answer(response).await
         };
@@ -186,15 +187,18 @@ impl Shared {
     fn plain(&self, parts: &Parts) -> Response<Body> {
         let path = parts.uri.path();
         let accept = parts.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
+        let codec = negotiate::status_codec(&parts.headers);
         let registry = self.registry.read();
         let found = discovery::respond(path, accept, &registry)
             .map(|(content_type, value)| (content_type, value.to_string()))
             .or_else(|| openapi::respond(path, accept, &registry))
             .or_else(|| health::respond(path, parts.uri.query()));
         match found {
-            None if is_version(path, &registry) => failure(&Status::no_such_resource()),
+            None if is_version(path, &registry) => failure(&Status::no_such_resource(), codec),
             None => page_not_found(),
-            Some(_) if parts.method != http::Method::GET => failure(&Status::method_not_allowed()),
+            Some(_) if parts.method != http::Method::GET => {
+                failure(&Status::method_not_allowed(), codec)
+            }
             Some((content_type, text)) => of_type(StatusCode::OK, content_type, text),
         }
     }

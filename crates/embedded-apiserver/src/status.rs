@@ -235,6 +235,11 @@ impl Status {
             .retry_after(retry_after)
     }
 
+    pub(crate) fn internal(why: impl fmt::Display) -> Self {
+        let message = format!("Internal error occurred: {why}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+    }
+
     /// What Kubernetes says for a status code when nobody had anything more precise to say.
     pub(crate) fn of_code(code: StatusCode) -> Self {
         let (reason, message) = match code.as_u16() {

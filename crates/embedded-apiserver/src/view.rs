@@ -1,6 +1,8 @@
 //! Objects in the representation that a client asked for. Whatever can be a slice of the stored
 //! bytes is one: only tables, and events of the other group, are encoded for a reader.
 
+mod protobuf;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,8 +11,9 @@ use serde_json::{Map, Value, json};
 
 use crate::body::Body;
 use crate::clock::Clock;
+use crate::codec::Codec;
 use crate::kinds::{Resource, events};
-use crate::negotiate::{MetaVersion, Representation};
+use crate::negotiate::{Accepted, MetaVersion, Representation};
 use crate::print;
 use crate::status::Status;
 use crate::store::{EVENT_CLOSING, EventType, Key, Revision};
@@ -23,6 +26,7 @@ const LIST_CHUNK_BYTES: usize = 64 * 1024;
 pub(crate) struct View {
     resource: Arc<Resource>,
     representation: Representation,
+    codec: Codec,
     include: Include,
     head: Bytes,
     clock: Clock,
@@ -40,15 +44,19 @@ pub(crate) struct WatchEvent {
     pub(crate) version: u64,
     /// The bookmark that ends the initial events.
     pub(crate) initial_events_end: bool,
-    /// As it is sent.
+    /// As it is sent: a line of JSON, or a frame of protobuf.
     pub(crate) line: Bytes,
 }
 
 impl WatchEvent {
     /// The last of a stream that failed, which is where a real server says most of its errors.
-    pub(crate) fn error(status: &Status) -> Self {
+    pub(crate) fn error(status: &Status, codec: Codec) -> Self {
         let event_type = EventType::Error;
-        let line = event_line(event_type, &to_bytes(&status.to_json()));
+        let status = status.to_json();
+        let line = match (codec, Codec::Protobuf.encode(&status)) {
+            (Codec::Protobuf, Ok(status)) => protobuf::frame(event_type, &status),
+            _ => event_line(event_type, &to_bytes(&status)),
+        };
         Self { event_type, key: None, version: 0, initial_events_end: false, line }
     }
 }
@@ -85,7 +93,7 @@ impl ListMeta {
 impl View {
     pub(crate) fn new(
         resource: &Arc<Resource>,
-        representation: Representation,
+        accepted: Accepted,
         include: &str,
         clock: &Clock,
     ) -> Result<Self, Status> {
@@ -100,6 +108,7 @@ impl View {
                 )));
             }
         };
+        let Accepted { representation, codec } = accepted;
         let head = match representation {
             Representation::Metadata(meta) => partial_head(meta).into(),
             _ => resource.head().into(),
@@ -108,6 +117,7 @@ impl View {
         Ok(Self {
             resource,
             representation,
+            codec,
             include,
             head,
             clock: clock.clone(),
@@ -115,8 +125,24 @@ impl View {
         })
     }
 
+    pub(crate) fn codec(&self) -> Codec {
+        self.codec
+    }
+
     /// One object, as the answer to a get or a write.
-    pub(crate) fn object(&self, revision: &Revision) -> Bytes {
+    pub(crate) fn object(&self, revision: &Revision) -> Result<Bytes, Status> {
+        match self.codec {
+            Codec::Json => Ok(self.json_object(revision)),
+            Codec::Protobuf => self.protobuf_object(revision),
+        }
+    }
+
+    /// An object that is no revision, and says itself what it is.
+    pub(crate) fn other(&self, object: &Value) -> Result<Bytes, Status> {
+        self.codec.encode(object).map_err(|error| protobuf::cannot(&self.resource.kind, error))
+    }
+
+    fn json_object(&self, revision: &Revision) -> Bytes {
         match self.representation {
             Representation::Object if self.converts_events() => to_bytes(&self.converted(revision)),
             Representation::Object => {
@@ -137,10 +163,17 @@ impl View {
     }
 
     /// An object's event.
-    pub(crate) fn event(&mut self, event_type: EventType, revision: &Revision) -> WatchEvent {
-        let line = self.line(event_type, revision);
+    pub(crate) fn event(
+        &mut self,
+        event_type: EventType,
+        revision: &Revision,
+    ) -> Result<WatchEvent, Status> {
+        let line = match self.codec {
+            Codec::Json => self.line(event_type, revision),
+            Codec::Protobuf => self.frame(event_type, revision)?,
+        };
         let (key, version) = (Some(Arc::clone(revision.key())), revision.version());
-        WatchEvent { event_type, key, version, initial_events_end: false, line }
+        Ok(WatchEvent { event_type, key, version, initial_events_end: false, line })
     }
 
     fn line(&mut self, event_type: EventType, revision: &Revision) -> Bytes {
@@ -157,16 +190,27 @@ impl View {
                 let list = ListMeta { version: revision.version(), ..ListMeta::default() };
                 to_bytes(&self.table(meta, &list, [self.converted(revision)], headers))
             }
-            _ => self.object(revision),
+            _ => self.json_object(revision),
         };
         event_line(event_type, &object)
     }
 
     /// A bookmark, the one that ends the initial events if so asked.
-    pub(crate) fn bookmark(&mut self, version: u64, initial_events_end: bool) -> WatchEvent {
+    pub(crate) fn bookmark(
+        &mut self,
+        version: u64,
+        initial_events_end: bool,
+    ) -> Result<WatchEvent, Status> {
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if initial_events_end {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let event_type = EventType::Bookmark;
+        if self.codec == Codec::Protobuf {
+            let (api_version, kind) = self.type_meta();
+            let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
+            let line = protobuf::frame(event_type, &self.other(&object)?);
+            return Ok(WatchEvent { event_type, key: None, version, initial_events_end, line });
         }
         let object = match self.representation {
             Representation::Table(meta) => {
@@ -184,25 +228,49 @@ impl View {
                 self.metadata_only(&to_bytes(&metadata))
             }
         };
-        let event_type = EventType::Bookmark;
         let line = event_line(event_type, &object);
-        WatchEvent { event_type, key: None, version, initial_events_end, line }
+        Ok(WatchEvent { event_type, key: None, version, initial_events_end, line })
+    }
+
+    /// apiVersion and kind of what is shown.
+    fn type_meta(&self) -> (String, &str) {
+        match self.representation {
+            Representation::Metadata(meta) => {
+                (meta.api_version().to_owned(), "PartialObjectMetadata")
+            }
+            _ => (self.resource.api_version(), &self.resource.kind),
+        }
+    }
+
+    fn list_type_meta(&self) -> (String, &str) {
+        match self.representation {
+            Representation::Metadata(meta) => {
+                (meta.api_version().to_owned(), "PartialObjectMetadataList")
+            }
+            _ => (self.resource.api_version(), &self.resource.list_kind),
+        }
     }
 
     /// A list, and how many bytes it is (of a table: none, it is made as a whole).
-    pub(crate) fn list(&self, meta: &ListMeta, items: Vec<Arc<Revision>>) -> (Body, usize) {
+    pub(crate) fn list(
+        &self,
+        meta: &ListMeta,
+        items: Vec<Arc<Revision>>,
+    ) -> Result<(Body, usize), Status> {
+        match self.codec {
+            Codec::Json => Ok(self.json_list(meta, items)),
+            Codec::Protobuf => self.protobuf_list(meta, &items),
+        }
+    }
+
+    fn json_list(&self, meta: &ListMeta, items: Vec<Arc<Revision>>) -> (Body, usize) {
         if let Representation::Table(version) = self.representation {
             let rows = items.iter().map(|item| self.converted(item));
             let bytes = to_bytes(&self.table(version, meta, rows, true));
             let len = bytes.len();
             return (Body::whole(bytes), len);
         }
-        let (kind, api_version) = match self.representation {
-            Representation::Metadata(meta) => {
-                ("PartialObjectMetadataList", meta.api_version().to_owned())
-            }
-            _ => (&*self.resource.list_kind, self.resource.api_version()),
-        };
+        let (api_version, kind) = self.list_type_meta();
         let mut meta = meta.to_json();
         if self.resource.custom && self.representation == Representation::Object {
             // Lists of custom objects say it even where there is no more.
@@ -252,7 +320,7 @@ impl View {
             }
             out.extend_from_slice(&to_bytes(&object));
         } else {
-            out.extend_from_slice(&self.object(item));
+            out.extend_from_slice(&self.json_object(item));
         }
     }
 

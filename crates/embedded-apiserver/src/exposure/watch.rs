@@ -13,6 +13,7 @@ use futures_util::stream;
 use super::body::{Pieces, malformed};
 use super::{Exposed, objects, status_of};
 use crate::body::{Body, Events};
+use crate::codec::Codec;
 use crate::faults::{Chance, Fault, Point, Waiting};
 use crate::record::Delivery;
 use crate::status::Status;
@@ -23,6 +24,7 @@ use crate::view::{WatchEvent, event_line};
 /// that has been looked at.
 pub(super) fn damaged(
     events: Events,
+    codec: Codec,
     request: Arc<Exposed>,
     waiting: Vec<Waiting>,
     newest_rule: u64,
@@ -30,7 +32,7 @@ pub(super) fn damaged(
     let position = request.asked_version();
     let chances = Chances { request, waiting, newest_rule, offered: 0, sent: 0 };
     let (first, held, pieces) = (VecDeque::new(), None, Pieces::default());
-    let watch = Watch { events, chances, first, held, pieces, position, over: false };
+    let watch = Watch { events, codec, chances, first, held, pieces, position, over: false };
     // In a box, so that only a pointer moves from event to event.
     Body::chunks(stream::unfold(Some(Box::new(watch)), |watch| async move {
         let mut watch = watch?;
@@ -45,6 +47,7 @@ pub(super) fn damaged(
 struct Watch {
     /// The events as they would be sent without faults.
     events: Events,
+    codec: Codec,
     chances: Chances,
     /// Events that go out as they are, before any other: second copies, and those overtaken.
     first: VecDeque<WatchEvent>,
@@ -127,7 +130,7 @@ impl Watch {
                     continue;
                 }
             };
-            return Ok(Some(WatchEvent::error(&status)));
+            return Ok(Some(WatchEvent::error(&status, self.codec)));
         }
         Ok(None)
     }
@@ -171,13 +174,17 @@ impl Watch {
 
     /// The faults that make this line another. Those that cut lines in pieces do from now on.
     fn of_line(&mut self, event_type: EventType, line: &Bytes) -> Vec<Arc<Fault>> {
-        let Self { chances, pieces, .. } = self;
+        let Self { chances, pieces, codec, .. } = self;
+        // Protobuf has no place for a value of another type: what objects say is changed in JSON only.
+        let applies = |fault: &Fault| {
+            is_of_line(fault) && (*codec == Codec::Json || !objects::is_of_objects(fault))
+        };
         let is_object = !matches!(event_type, EventType::Bookmark | EventType::Error);
         let mut of_line = Vec::new();
         let mut at = 0;
-        while let Some(fault) = chances.next(&mut at, |fault| {
-            pieces.would_cut(fault, line) || (is_object && is_of_line(fault))
-        }) {
+        while let Some(fault) = chances
+            .next(&mut at, |fault| pieces.would_cut(fault, line) || (is_object && applies(fault)))
+        {
             if is_of_line(&fault) {
                 of_line.push(fault);
             } else {

@@ -6,10 +6,11 @@ use http::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::write::{draft, dry_run_error, require_json, served};
+use super::write::{body_codec, draft, dry_run_error, served};
 use super::{Call, compressed};
 use crate::body::Body;
 use crate::clock::seconds;
+use crate::codec::Codec;
 use crate::lifecycle;
 use crate::limits::WRITE_RETRIES_MAX;
 use crate::matcher::Matcher;
@@ -66,10 +67,10 @@ pub(super) fn delete(
                 "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
                 "details": details,
             });
-            Ok(response::json(StatusCode::OK, success.to_string()))
+            Ok(response::encoded(StatusCode::OK, view.codec(), view.other(&success)?))
         }
         Outcome::Deleted(revision) | Outcome::Pending(revision) => {
-            Ok(response::json(StatusCode::OK, view.object(&revision)))
+            Ok(response::encoded(StatusCode::OK, view.codec(), view.object(&revision)?))
         }
     }
 }
@@ -115,8 +116,8 @@ pub(super) fn delete_collection(
         }
     }
     let meta = ListMeta { version: page.version, ..ListMeta::default() };
-    let (body, len) = view.list(&meta, page.items);
-    Ok(compressed(call, body, len))
+    let (body, len) = view.list(&meta, page.items)?;
+    Ok(compressed(call, view.codec(), body, len))
 }
 
 impl DeleteOptions {
@@ -125,10 +126,7 @@ impl DeleteOptions {
         let query = &call.target.query;
         let mut options = match &*call.body {
             [] => Self::default(),
-            body => {
-                require_json(call)?;
-                Self::decode(body)?
-            }
+            body => Self::decode(body_codec(call, false)?, body)?,
         };
         if let Some(kind) = options.kind.as_deref().filter(|kind| *kind != "DeleteOptions") {
             return Err(Status::bad_request(format!("the body is a {kind:?}, no DeleteOptions")));
@@ -146,7 +144,12 @@ impl DeleteOptions {
         }
     }
 
-    fn decode(body: &[u8]) -> Result<Self, Status> {
+    fn decode(codec: Codec, body: &[u8]) -> Result<Self, Status> {
+        if codec == Codec::Protobuf {
+            return kube_schema::from_slice(body).map_err(|error| {
+                Status::bad_request(format!("the body is no DeleteOptions: {error}"))
+            });
+        }
         // By way of a map: a list would pass for the options in the order of their fields.
         let map: Object = serde_json::from_slice(body).map_err(|error| {
             let why = object::json_error(&error);

@@ -13,7 +13,7 @@ use crate::body::Body;
 use crate::limits::{JSON_PATCH_COPY_BYTES_MAX, JSON_PATCH_OPERATIONS_MAX, OBJECT_DEPTH_MAX};
 use crate::negotiate;
 use crate::object::{self, Object};
-use crate::response::json;
+use crate::response::encoded;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
 use crate::validate;
@@ -45,7 +45,7 @@ pub(super) fn patch(
         object::check_place(target, &mut new)?;
         Ok(new)
     })?;
-    Ok(json(StatusCode::OK, view.object(&modified)))
+    Ok(encoded(StatusCode::OK, view.codec(), view.object(&modified)?))
 }
 
 impl Change {

@@ -11,7 +11,7 @@ use crate::body::Body;
 use crate::limits::{FRESH_WAIT, PAGE_ITEMS_MAX};
 use crate::matcher::Matcher;
 use crate::request::{Query, VersionMatch, parse_version};
-use crate::response::json;
+use crate::response::encoded;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
 use crate::store::{Key, PageRequest, Unreadable};
@@ -29,7 +29,7 @@ pub(super) async fn get(
         .store
         .get(&target.resource.table, &key)
         .ok_or_else(|| Status::not_found(target.resource.group_resource(), target.name()))?;
-    Ok(json(StatusCode::OK, view.object(&revision)))
+    Ok(encoded(StatusCode::OK, view.codec(), view.object(&revision)?))
 }
 
 /// From where and at which version a list reads.
@@ -74,8 +74,8 @@ pub(super) async fn list(
         };
         meta.continue_token = Some(token.encode());
     }
-    let (body, len) = view.list(&meta, page.items);
-    Ok(compressed(call, body, len))
+    let (body, len) = view.list(&meta, page.items)?;
+    Ok(compressed(call, view.codec(), body, len))
 }
 
 /// The rules of which options go together, with Kubernetes' words.

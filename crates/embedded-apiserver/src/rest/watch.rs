@@ -65,7 +65,7 @@ pub(super) async fn watch(
         position: asked,
         unread: None,
         bookmarks: query.bookmarks,
-        mute: negotiate::asks_for_a_list(&call.headers),
+        mute: negotiate::asks_for_a_list(&call.headers, call.target.resource.custom),
         next_bookmark: now,
         deadline: now + timeout.min(FOREVER),
         connections: shared.connections.current(),
@@ -84,7 +84,8 @@ pub(super) async fn watch(
     } else if let Err(Unreadable::Expired { oldest }) = shared.store.check_start(asked) {
         watch.fail(Status::too_old(asked, oldest));
     }
-    Ok(respond(StatusCode::OK, watch.into_body()))
+    let content_type = watch.view.codec().watch_content_type();
+    Ok(respond(StatusCode::OK, content_type, watch.into_body()))
 }
 
 fn check_options(query: &Query) -> Result<(), Status> {
@@ -225,16 +226,28 @@ impl Watch {
     }
 
     fn upcoming(&mut self) -> Option<WatchEvent> {
-        if let Some(revision) = self.initial.next() {
-            return Some(self.view.event(EventType::Added, &revision));
-        }
+        let event = if let Some(revision) = self.initial.next() {
+            self.view.event(EventType::Added, &revision)
+        } else {
+            self.pending_event()?
+        };
+        Some(event.unwrap_or_else(|status| {
+            // Nothing may come after what could not be sent.
+            self.over = true;
+            self.initial = Vec::new().into_iter();
+            self.pending.clear();
+            WatchEvent::error(&status, self.view.codec())
+        }))
+    }
+
+    fn pending_event(&mut self) -> Option<Result<WatchEvent, Status>> {
         Some(match self.pending.pop_front()? {
             Pending::Event(event_type, revision) => self.view.event(event_type, &revision),
             Pending::Bookmark { version, initial_events_end } => {
                 self.schedule_bookmark();
                 self.view.bookmark(version, initial_events_end)
             }
-            Pending::Error(status) => WatchEvent::error(&status),
+            Pending::Error(status) => Ok(WatchEvent::error(&status, self.view.codec())),
         })
     }
 

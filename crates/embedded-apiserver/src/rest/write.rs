@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;
 
 use super::Call;
 use crate::body::Body;
+use crate::codec::Codec;
 use crate::kinds::events;
 use crate::limits::{FIELD_MANAGER_BYTES_MAX, OBJECT_BYTES_MAX, WRITE_RETRIES_MAX};
 use crate::negotiate;
 use crate::object::{self, Object};
 use crate::request::{Query, Target};
-use crate::response::json;
+use crate::response::encoded;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
 use crate::store::{Draft, EventType, Expected, Key, Revision};
@@ -30,8 +32,7 @@ pub(super) fn create(
 ) -> Result<Response<Body>, Status> {
     let target = &call.target;
     let dry_run = check_options(&target.query, "CreateOptions")?;
-    require_json(call)?;
-    let mut sent = object::decode(target, &call.body)?;
+    let mut sent = decode(call)?;
     object::check_place(target, &mut sent)?;
     let named = ["name", "generateName"].map(|field| object::meta_text(&sent, field));
     let named = named.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
@@ -68,12 +69,21 @@ fn create_named(
     if dry_run {
         return match shared.store.get(table, &draft.key) {
             Some(_) => Err(exists()),
-            None => Ok(json(StatusCode::CREATED, draft.preview())),
+            None => Ok(encoded(StatusCode::CREATED, view.codec(), preview(view, &draft)?)),
         };
     }
     let revision = shared.store.put(table, Expected::Absent, &draft).map_err(|_| exists())?;
     lifecycle::created(shared, target, &object);
-    Ok(json(StatusCode::CREATED, view.object(&revision)))
+    Ok(encoded(StatusCode::CREATED, view.codec(), view.object(&revision)?))
+}
+
+/// What a dry run would have created.
+fn preview(view: &View, draft: &Draft) -> Result<Bytes, Status> {
+    let json = draft.preview();
+    if view.codec() == Codec::Json {
+        return Ok(json);
+    }
+    view.other(&serde_json::from_slice(&json).map_err(Status::internal)?)
 }
 
 /// A new object, complete and valid.
@@ -96,8 +106,7 @@ pub(super) fn update(
 ) -> Result<Response<Body>, Status> {
     let target = &call.target;
     let dry_run = check_options(&target.query, "UpdateOptions")?;
-    require_json(call)?;
-    let mut sent = object::decode(target, &call.body)?;
+    let mut sent = decode(call)?;
     object::check_place(target, &mut sent)?;
     let modified = modify(shared, target, dry_run, |old| {
         let (wanted, found) = (object::meta_text(&sent, "uid"), object::meta_text(old, "uid"));
@@ -109,7 +118,7 @@ pub(super) fn update(
         }
         Ok(sent.clone())
     })?;
-    Ok(json(StatusCode::OK, view.object(&modified)))
+    Ok(encoded(StatusCode::OK, view.codec(), view.object(&modified)?))
 }
 
 /// Reads, changes and writes an object. A change that names the version it was made from is refused
@@ -242,9 +251,19 @@ pub(super) fn dry_run_error(values: &[String]) -> Option<FieldError> {
     })
 }
 
-pub(super) fn require_json(call: &Call) -> Result<(), Status> {
-    match negotiate::content_type(&call.headers) {
-        "application/json" => Ok(()),
-        _ => Err(Status::unsupported_media_type(&["application/json"])),
+/// The object that was sent.
+fn decode(call: &Call) -> Result<Object, Status> {
+    let target = &call.target;
+    match body_codec(call, target.resource.custom)? {
+        Codec::Json => object::decode(target, &call.body),
+        Codec::Protobuf => object::decode_protobuf(target, &call.body),
     }
+}
+
+/// How the body is written. Custom objects have no protobuf.
+pub(super) fn body_codec(call: &Call, custom: bool) -> Result<Codec, Status> {
+    let accepted = &["application/json", kube_schema::MEDIA_TYPE][..if custom { 1 } else { 2 }];
+    let media_type = negotiate::content_type(&call.headers);
+    let codec = Codec::of(media_type).filter(|_| accepted.contains(&media_type));
+    codec.ok_or_else(|| Status::unsupported_media_type(accepted))
 }

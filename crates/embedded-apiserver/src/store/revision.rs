@@ -8,12 +8,14 @@
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use kube_schema::Message;
 use serde_json::{Map, Value};
 
 use super::key::Key;
+use crate::codec::Encoded;
 use crate::kinds::Resource;
 
 /// Labels, sorted by key.
@@ -72,6 +74,8 @@ pub(crate) struct Revision {
     layout: Layout,
     labels: Labels,
     fields: Arc<[Box<str>]>,
+    /// The same in protobuf, once a client has asked for it.
+    protobuf: OnceLock<Box<Encoded>>,
 }
 
 impl fmt::Debug for Revision {
@@ -203,7 +207,8 @@ impl Draft {
         let (line, digits) = event_line(&self.json, self.hole(), event_type, version);
         let layout = self.layout;
         let (labels, fields) = (Arc::clone(&self.labels), Arc::clone(&self.fields));
-        Revision { version, event_type, key, line, digits, layout, labels, fields }
+        let protobuf = OnceLock::new();
+        Revision { version, event_type, key, line, digits, layout, labels, fields, protobuf }
     }
 }
 
@@ -279,7 +284,26 @@ impl Revision {
             layout: self.layout,
             labels: Arc::clone(&self.labels),
             fields: Arc::clone(&self.fields),
+            protobuf: OnceLock::new(),
         }
+    }
+
+    /// The object in protobuf, encoded when it is first asked for. It is of the message's kind, whatever the stored
+    /// object calls itself; a kind is kept in one form only.
+    pub(crate) fn encoded(
+        &self,
+        message: Message,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<&Encoded, kube_schema::Error> {
+        if let Some(encoded) = self.protobuf.get() {
+            return Ok(encoded);
+        }
+        let raw = message.encode(&Value::Object(self.to_map()))?;
+        let event_type = self.event_type.as_str();
+        Ok(self
+            .protobuf
+            .get_or_init(|| Box::new(Encoded::new(event_type, api_version, kind, &raw))))
     }
 
     fn object_range(&self) -> Range<usize> {

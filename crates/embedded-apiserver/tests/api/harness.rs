@@ -127,6 +127,12 @@ impl Answer {
         status
     }
 
+    /// The object of an answer in protobuf.
+    pub(crate) fn protobuf(&self) -> Value {
+        assert_eq!(self.header("content-type"), kube_schema::MEDIA_TYPE, "{:?}", self.body);
+        kube_schema::from_slice(&self.body).expect("protobuf")
+    }
+
     pub(crate) fn message(&self) -> String {
         self.json()["message"].as_str().expect("a message").to_owned()
     }
@@ -169,6 +175,21 @@ impl Watch {
                 let mut line: Value = serde_json::from_slice(&line).expect("a line of JSON");
                 let kind = line["type"].as_str().expect("a type").to_owned();
                 return Some(Event { kind, object: line["object"].take() });
+            }
+            let frame = self.body.frame().await?.expect("the connection holds");
+            self.buffer.extend_from_slice(&frame.into_data().expect("data"));
+        }
+    }
+
+    /// The next event of a watch in protobuf; None when it has ended.
+    pub(crate) async fn frame(&mut self) -> Option<Event> {
+        loop {
+            let len = self.buffer.first_chunk().map(|len| u32::from_be_bytes(*len) as usize);
+            if let Some(len) = len.filter(|len| self.buffer.len() >= len + 4) {
+                let bytes: Vec<u8> = self.buffer.drain(..len + 4).skip(4).collect();
+                let frame = kube_schema::WatchFrame::parse(&bytes).expect("a frame");
+                let object = kube_schema::from_slice(frame.object).expect("an object");
+                return Some(Event { kind: frame.event_type.to_owned(), object });
             }
             let frame = self.body.frame().await?.expect("the connection holds");
             self.buffer.extend_from_slice(&frame.into_data().expect("data"));

@@ -9,6 +9,7 @@ mod namespaces;
 mod objects;
 mod pages;
 mod paths;
+mod protobuf;
 mod real_answers;
 mod record;
 mod representations;

@@ -85,7 +85,7 @@ async fn accept_is_a_list_of_wishes() {
             "application/json;as=Table;v=v2;g=meta.k8s.io,application/json".to_owned(),
             "ConfigMapList",
         ),
-        ("application/vnd.kubernetes.protobuf, application/json".to_owned(), "ConfigMapList"),
+        ("application/cbor, application/json".to_owned(), "ConfigMapList"),
         ("text/html, */*;q=0.8".to_owned(), "ConfigMapList"),
         (String::new(), "ConfigMapList"),
     ] {

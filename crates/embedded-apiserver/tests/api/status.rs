@@ -246,11 +246,13 @@ async fn bodies_and_objects_that_are_too_large_are_413() {
 
 #[tokio::test(start_paused = true)]
 async fn representations_that_are_not_served_are_406_and_415() {
+    const BOTH: &str = "application/json, application/vnd.kubernetes.protobuf";
     let (server, _) = a_map();
     let client = Client::of(&server);
-    for accept in ["text/html", "application/foo", "application/vnd.kubernetes.protobuf"] {
+    for accept in ["text/html", "application/foo", "application/cbor"] {
         let message = "406: Not Acceptable\n\nAvailable representations: application/json, \
-                       application/json;stream=watch";
+                       application/vnd.kubernetes.protobuf, application/json;stream=watch, \
+                       application/vnd.kubernetes.protobuf;stream=watch";
         let want = failure(406, "NotAcceptable", message, json!({}));
         let answer = client.get_as(MAPS, accept).await;
         assert_eq!((answer.code, answer.json()), (406, want));
@@ -267,8 +269,8 @@ async fn representations_that_are_not_served_are_406_and_415() {
     check(
         &server,
         vec![
-            Case("POST", MAPS.to_owned(), "text/html", "{}", unknown("application/json")),
-            Case("PUT", a.clone(), "application/yaml", "{}", unknown("application/json")),
+            Case("POST", MAPS.to_owned(), "text/html", "{}", unknown(BOTH)),
+            Case("PUT", a.clone(), "application/yaml", "{}", unknown(BOTH)),
             Case("PATCH", a.clone(), "application/strategic-merge-patch+json", "{}", patches),
             Case(
                 "PATCH",

@@ -223,6 +223,9 @@ fn accept(rng: &mut Rng) -> String {
         ",,",
         ";;=",
         "application/vnd.kubernetes.protobuf",
+        "application/vnd.kubernetes.protobuf,application/json",
+        "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
+        "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io",
         "application/json;as=Table;v=v1;g=meta.k8s.io",
         "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
         "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json",
@@ -265,8 +268,14 @@ fn body(
         "application/strategic-merge-patch+json",
         "a/b/c",
     ];
+    let protobuf = kube_schema::to_vec(&body).ok();
+    let protobuf = protobuf.filter(|_| content_type == "application/json" && one_in(rng, 4));
+    let (content_type, mut bytes) = match protobuf {
+        Some(bytes) => (kube_schema::MEDIA_TYPE, bytes),
+        None if body.is_null() => (content_type, Vec::new()),
+        None => (content_type, body.to_string().into_bytes()),
+    };
     let content_type = if one_in(rng, 20) { pick(rng, &odd) } else { content_type };
-    let mut bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
     match rng.u8(..40) {
         0 => bytes = (0..rng.usize(..300)).map(|_| rng.u8(..)).collect(),
         1 => bytes = objects::deep_text(rng),

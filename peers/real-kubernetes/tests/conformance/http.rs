@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request};
 use http_body_util::BodyExt as _;
 use kube::Client;
@@ -52,6 +53,15 @@ impl Ask {
     }
 }
 
+/// A body as text: protobuf as the JSON that it stands for.
+fn text(headers: &HeaderMap, body: &[u8]) -> Result<String> {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if content_type == Some(kube_schema::MEDIA_TYPE) {
+        return Ok(kube_schema::from_slice::<Value>(body)?.to_string());
+    }
+    Ok(String::from_utf8_lossy(body).into_owned())
+}
+
 /// A server, through clients that add nothing but a token.
 #[derive(Clone)]
 pub(crate) struct Http {
@@ -96,7 +106,7 @@ impl Http {
         let (parts, body) = self.open(ask).await?.into_parts();
         let body = timeout(PATIENCE, body.collect()).await;
         let body = body.with_context(|| format!("{} {} has no end", ask.method, ask.path))??;
-        let text = String::from_utf8_lossy(&body.to_bytes()).into_owned();
+        let text = text(&parts.headers, &body.to_bytes())?;
         Ok(Answer { code: parts.status.as_u16(), headers: parts.headers, text })
     }
 

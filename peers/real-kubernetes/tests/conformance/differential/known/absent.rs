@@ -9,11 +9,11 @@ pub(super) const KNOWN: &[Known] = &[
         places: &[("patch/strategic", "code"), ("patch/apply", "code")],
     },
     Known {
-        what: "Protobuf, YAML and CBOR are 406 and 415, or JSON where that is asked for, too",
-        why: "JSON is the one codec; answers name what there is. (The real server breaks the connection when it is sent \
-              protobuf for a custom resource.)",
+        what: "YAML and CBOR are 406 and 415, or JSON where that is asked for, too",
+        why: "JSON and protobuf are the codecs; answers name what there is. (The real server breaks the connection when \
+              it is sent protobuf for a custom resource.)",
         places: &[
-            ("bodies/as-protobuf", "code"),
+            ("bodies/as-protobuf", "body.message"),
             ("bodies/as-yaml", "code"),
             ("bodies/as-text", "body.message"),
             ("bodies/as-xml", "body.message"),
@@ -23,7 +23,7 @@ pub(super) const KNOWN: &[Known] = &[
             ("delete/as-text", "body.message"),
             ("custom/as-protobuf", "code"),
             ("custom/as-text", "body.message"),
-            ("custom/protobuf", "body.kind"),
+            ("custom/protobuf", "body.message"),
             ("custom/xml", "body.message"),
             ("custom/strategic", "body.message"),
             ("custom/nonsense-patch", "body.message"),
@@ -33,7 +33,6 @@ pub(super) const KNOWN: &[Known] = &[
             ("representations/any-*", "body.message"),
             ("representations/nonsense", "body.message"),
             ("representations/yaml", "code"),
-            ("representations/protobuf-or-json", "body.kind"),
             ("watch-end/accept-xml", "body.message"),
         ],
     },
