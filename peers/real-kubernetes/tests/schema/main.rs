@@ -49,7 +49,7 @@ fn pairs() -> Option<Vec<Pair>> {
             });
         }
     }
-    assert!(found.len() > 190, "only {} pairs in {directories:?}", found.len());
+    assert!(found.len() > 190, "only {} pairs in {}", found.len(), directories.display());
     Some(found)
 }
 
