@@ -157,20 +157,20 @@ fn live(size: Size, count: usize) -> (Script, String) {
 /// From the bytes of a watch to one handler.
 fn events(size: Size) {
     let (script, last) = live(size, size.events);
+    let kinds =
+        [("", Kept::Packed), (", kept plain", Kept::Plain), (", kept decoded", Kept::Decoded)];
+    let kinds = if size.peer { &kinds[..] } else { &kinds[..1] };
     for (cores, runtime) in [("one core", one_core as fn() -> Runtime), ("two cores", two_cores)] {
-        let (mut ours, mut plain) = (Vec::new(), Vec::new());
-        let (mut decoded, mut theirs) = (Vec::new(), Vec::new());
+        let (mut ours, mut theirs) = (vec![Vec::new(); kinds.len()], Vec::new());
         for _ in 0..size.runs {
-            ours.push(our_events(&script, &runtime(), Kept::Packed, 1, &last, size));
-            plain.push(our_events(&script, &runtime(), Kept::Plain, 1, &last, size));
-            decoded.extend(
-                size.peer.then(|| our_events(&script, &runtime(), Kept::Decoded, 1, &last, size)),
-            );
+            for (rates, (_, kept)) in ours.iter_mut().zip(kinds) {
+                rates.push(our_events(&script, &runtime(), *kept, 1, &last, size));
+            }
             theirs.extend(size.peer.then(|| their_events(&script, &runtime(), &last)));
         }
-        compare(&format!("events, {cores}"), "/s", &ours, &theirs);
-        compare(&format!("events, {cores}, kept plain"), "/s", &plain, &theirs);
-        compare(&format!("events, {cores}, kept decoded"), "/s", &decoded, &theirs);
+        for (rates, (kept, _)) in ours.iter().zip(kinds) {
+            compare(&format!("events, {cores}{kept}"), "/s", rates, &theirs);
+        }
     }
 }
 
@@ -225,12 +225,8 @@ fn handlers(size: Size) {
         row(&format!("events, one core, {handlers} handlers"), &spread(&rates, "/s"), "", "");
         times.push(1e9 / median(&rates));
     }
-    row(
-        "each further handler, for each event",
-        &format!("{:.0} ns", (times[2] - times[0]) / 99.0),
-        "",
-        "",
-    );
+    let further = format!("{:.0} ns", (times[2] - times[0]) / 99.0);
+    row("each further handler, for each event", &further, "", "");
 }
 
 /// The first list, from its bytes until the handler has seen everything.

@@ -8,7 +8,7 @@ const LINES_MAX: usize = 400;
 
 /// Files that are longer, with the lines that they have. They may only get shorter: split them, or lower
 /// the number.
-const LONGER: [(&str, usize); 1] = [("crates/kube-informer/benches/informer.rs", 410)];
+const LONGER: [(&str, usize); 1] = [("crates/kube-informer/benches/informer.rs", 409)];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     judge(tree, &LONGER)
