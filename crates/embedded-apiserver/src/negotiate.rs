@@ -124,8 +124,47 @@ fn accept(headers: &HeaderMap) -> String {
     accept
 }
 
+/// The clauses in the order in which they are tried: by quality, and those with a `*` after those without.
 fn clauses(accept: &str) -> impl Iterator<Item = &str> {
-    accept.split(',').map(str::trim).filter(|clause| !clause.is_empty())
+    let clauses = accept.split(',').map(str::trim).filter(|clause| !clause.is_empty());
+    let mut ranked: Vec<_> = clauses.map(|clause| (Rank::of(clause), clause)).collect();
+    // Go's sort of few elements, to the letter: by its comparison, which is no order, another would end elsewhere.
+    for start in 1..ranked.len() {
+        let mut at = start;
+        while at > 0 && ranked[at].0.comes_before(&ranked[at - 1].0) {
+            ranked.swap(at, at - 1);
+            at -= 1;
+        }
+    }
+    ranked.into_iter().map(|(_, clause)| clause)
+}
+
+/// What counts when clauses are put in order.
+struct Rank {
+    quality: f64,
+    any_type: bool,
+    any_subtype: bool,
+}
+
+impl Rank {
+    fn of(clause: &str) -> Self {
+        let (media_type, parameters) = clause.split_once(';').unwrap_or((clause, ""));
+        let (main, sub) = media_type.split_once('/').unwrap_or((media_type, "*"));
+        let mut quality = 1.0;
+        for (name, value) in parameters.split(';').filter_map(|part| part.split_once('=')) {
+            if name.trim() == "q" {
+                // What is no number is 0, as in Go.
+                quality = value.parse().unwrap_or(0.0);
+            }
+        }
+        Self { quality, any_type: main.trim() == "*", any_subtype: sub.trim() == "*" }
+    }
+
+    fn comes_before(&self, other: &Self) -> bool {
+        self.quality > other.quality
+            || (!self.any_type && other.any_type)
+            || (!self.any_subtype && other.any_subtype)
+    }
 }
 
 /// The codec that a clause asks for.
@@ -157,7 +196,6 @@ fn asked(clause: &str) -> Option<(Representation, &str)> {
             "as" => kind = value.trim(),
             "g" => group = value.trim(),
             "v" => version = value.trim(),
-            // A quality is no preference to a real server either: it takes the first that fits.
             _ => {}
         }
     }

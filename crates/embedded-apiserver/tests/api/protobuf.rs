@@ -169,6 +169,27 @@ async fn custom_objects_and_tables_are_json() {
     assert_eq!(client.get_as(MAPS, table).await.code, 406);
 }
 
+/// By quality, and then what is named before what is not; otherwise the first.
+#[tokio::test(start_paused = true)]
+async fn preferences_decide_between_codecs() {
+    let server = ApiServer::start();
+    let client = Client::of(&server);
+    for (accept, chosen) in [
+        (format!("application/json,{MEDIA_TYPE}"), "application/json"),
+        (format!("{MEDIA_TYPE},application/json"), MEDIA_TYPE),
+        (format!("application/json;q=0.9,{MEDIA_TYPE}"), MEDIA_TYPE),
+        (format!("{MEDIA_TYPE};q=0.8,application/json;q=0.9"), "application/json"),
+        (format!("*/*,{MEDIA_TYPE}"), MEDIA_TYPE),
+        (format!("text/html,{MEDIA_TYPE};q=nonsense,*/*;q=0.1"), "application/json"),
+        ("*/*".to_owned(), "application/json"),
+    ] {
+        for path in [MAPS, &format!("{MAPS}/none")] {
+            let answer = client.get_as(path, &accept).await;
+            assert_eq!(answer.header("content-type"), chosen, "{accept}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn failures_are_in_the_codec_that_was_asked_for() {
     let server = ApiServer::start();
