@@ -94,7 +94,12 @@ impl Exposure {
         target: Option<&mut Target>,
     ) -> io::Result<Option<Response<Body>>> {
         let Some(request) = self.request.clone() else { return Ok(None) };
-        if self.waiting.iter().any(|w| !matches!(w.point, Point::Request | Point::Events(_))) {
+        let is_about_json = |waiting: &Waiting| match waiting.point {
+            Point::Request => false,
+            Point::Events(_) => watch::is_about_json(&waiting.fault),
+            _ => true,
+        };
+        if self.waiting.iter().any(is_about_json) {
             // Faults of bytes and objects are about JSON, not about its compressed form or protobuf.
             parts.headers.remove(ACCEPT_ENCODING);
             negotiate::prefer_json(&mut parts.headers);

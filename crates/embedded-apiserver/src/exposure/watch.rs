@@ -301,3 +301,8 @@ fn exchanges(fault: &Fault, event: &WatchEvent) -> bool {
 fn is_of_line(fault: &Fault) -> bool {
     objects::is_of_objects(fault) || matches!(fault, Fault::Truncated | Fault::MalformedUtf8)
 }
+
+/// Whether a fault makes of an event what only JSON can be.
+pub(super) fn is_about_json(fault: &Fault) -> bool {
+    objects::is_of_objects(fault) || matches!(fault, Fault::MalformedUtf8 | Fault::SplitUtf8)
+}
