@@ -179,6 +179,10 @@ impl Shared {
             Some(silence_max) => source.list_timeout(silence_max),
             None => source,
         };
+        let source = match options.protobuf {
+            Some(protobuf) => source.protobuf(protobuf),
+            None => source,
+        };
         if identity.metadata_only { source.metadata_only() } else { source }
     }
 }

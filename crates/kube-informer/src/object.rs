@@ -11,6 +11,7 @@ mod memo;
 mod metadata;
 mod pack;
 mod problem;
+mod protobuf;
 mod reference;
 mod shared;
 mod training;

@@ -3,6 +3,9 @@
 //! Nothing here panics on any bytes, and nothing is buffered beyond [`OBJECT_BYTES_MAX`] and one
 //! chunk. A bad object becomes a value that says so, not the end of a stream.
 
+// How messages of protobuf are written.
+mod protobuf;
+
 // What is asked.
 mod endpoint;
 mod query;
@@ -19,7 +22,7 @@ mod expected;
 mod item;
 mod items;
 mod list;
-mod peek;
+mod payload;
 mod watch;
 
 pub(crate) use endpoint::{Endpoint, Patch};
@@ -30,8 +33,8 @@ use items::Reader;
 pub(crate) use kube_client::{Api, Client};
 pub(crate) use list::ListReader;
 pub(crate) use query::{ListQuery, WatchQuery};
-pub(crate) use request::{Call, Verb, request};
-pub(crate) use response::accept;
+pub(crate) use request::{Call, Encoding, Verb, request};
+pub(crate) use response::{Answer, accept};
 pub(crate) use status::RETRY_AFTER_MAX;
 pub(crate) use target::Target;
 pub(crate) use transport::{failed, timed_out};

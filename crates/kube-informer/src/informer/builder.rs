@@ -55,6 +55,8 @@ pub(crate) struct Options {
     pub(crate) tuning: Tuning,
     /// How long nothing may come of a list; the source's default otherwise.
     pub(crate) list_timeout: Option<Duration>,
+    /// Whether the server may send protobuf; the source's default otherwise.
+    pub(crate) protobuf: Option<bool>,
     pub(crate) resync: Option<Duration>,
     pub(crate) on_error: Vec<OnError>,
 }
@@ -171,6 +173,13 @@ macro_rules! request_options {
             $options.list_timeout = Some(silence_max);
             $self
         }
+
+        /// Whether the server may send protobuf, which it may by default; see
+        /// [`KubeListWatch::protobuf`](crate::KubeListWatch::protobuf).
+        pub fn protobuf(mut $self, protobuf: bool) -> Self {
+            $options.protobuf = Some(protobuf);
+            $self
+        }
     };
 }
 pub(crate) use {options, request_options};
@@ -193,7 +202,7 @@ type Make = dyn FnOnce(&Options) -> SharedInformer + Send + Sync;
 ///
 /// An informer of a factory is shared by all who ask for the same. Resync periods and error observers are
 /// each caller's own; how the server is asked (`page_size`, `streaming_lists`, `watch_timeout`, `backoff`,
-/// `list_timeout`, `seed`) is as the first caller says.
+/// `list_timeout`, `protobuf`, `seed`) is as the first caller says.
 #[must_use = "nothing is made until build"]
 pub struct InformerBuilder<K = Untyped, O = FromFactory> {
     make: Box<Make>,

@@ -147,7 +147,7 @@ impl Packer {
         self.packs || self.changes_objects()
     }
 
-    fn changes_objects(&self) -> bool {
+    pub(super) fn changes_objects(&self) -> bool {
         self.decoder.is_some() || !self.transform.is_empty()
     }
 
@@ -260,7 +260,7 @@ fn missing_types(found: &Found<'_>, types: &Types) -> Vec<u8> {
     members
 }
 
-fn unreadable(key: Option<ObjectKey>, why: &dyn std::fmt::Display) -> Error {
+pub(super) fn unreadable(key: Option<ObjectKey>, why: &dyn std::fmt::Display) -> Error {
     let text = match &key {
         Some(key) => format!("{key} cannot be kept: {why}"),
         None => format!("an object cannot be kept: {why}"),

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::request::accepted;
-use super::{Call, OBJECT_BYTES_MAX, Target, Verb, accept, failed, timed_out};
+use super::{Call, Encoding, OBJECT_BYTES_MAX, Target, Verb, accept, failed, timed_out};
 use crate::object::Packer;
 use crate::{Error, Kind, Object, Result};
 
@@ -103,7 +103,7 @@ impl Endpoint {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header(ACCEPT, accepted(&call))
+            .header(ACCEPT, accepted(&call, Encoding::Json))
             .header(ACCEPT_ENCODING, "identity");
         let request = match body {
             Some((content_type, body)) => request
@@ -122,7 +122,7 @@ impl Endpoint {
 
     async fn answer(&self, request: Request<Body>, call: &Call) -> Result<Vec<u8>> {
         let response = self.client.send(request).await.map_err(|error| failed(error, call))?;
-        let mut body = accept(response, call).await?;
+        let mut body = accept(response, call, Encoding::Json).await?.body;
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame.map_err(|error| failed(error, call))?.into_data() else {

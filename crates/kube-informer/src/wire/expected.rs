@@ -4,7 +4,7 @@
 //! the resource: its name would be that of something else.
 
 use super::Call;
-use super::peek::SaidTypes;
+use super::payload::SaidTypes;
 use super::status::excerpt;
 use crate::error::Cause;
 use crate::{Error, Result};

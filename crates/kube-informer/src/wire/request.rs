@@ -9,12 +9,17 @@ use kube_client::client::Body;
 use super::Target;
 use crate::{Error, Result};
 
+const PROTOBUF_OBJECT: &str = "application/vnd.kubernetes.protobuf,application/json";
 /// A server that cannot leave out what is not metadata sends all of it.
 const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+const PROTOBUF_METADATA_LIST: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
+     application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 /// Of a watch, and of answers that are one object.
 const METADATA_OBJECT: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+const PROTOBUF_METADATA_OBJECT: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
+     application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 /// What is done to a resource, as RBAC calls it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,19 +62,30 @@ impl fmt::Display for Call {
     }
 }
 
-/// The media types that answer a call.
-pub(super) fn accepted(call: &Call) -> &'static str {
-    match call.verb {
-        Verb::List if call.target.metadata_only => METADATA_LIST,
-        _ if call.target.metadata_only => METADATA_OBJECT,
-        _ => "application/json",
+/// An encoding of bodies. As what a request offers to take: this one, or JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Encoding {
+    Json,
+    Protobuf,
+}
+
+/// The media types that answer a call, in order of preference.
+pub(super) fn accepted(call: &Call, offered: Encoding) -> &'static str {
+    let is_list = call.verb == Verb::List;
+    match (offered, call.target.metadata_only) {
+        (Encoding::Json, false) => "application/json",
+        (Encoding::Json, true) if is_list => METADATA_LIST,
+        (Encoding::Json, true) => METADATA_OBJECT,
+        (Encoding::Protobuf, false) => PROTOBUF_OBJECT,
+        (Encoding::Protobuf, true) if is_list => PROTOBUF_METADATA_LIST,
+        (Encoding::Protobuf, true) => PROTOBUF_METADATA_OBJECT,
     }
 }
 
 /// The request for a list or watch, with the query string that was made for it.
-pub(crate) fn request(call: &Call, query: &str) -> Result<http::Request<Body>> {
+pub(crate) fn request(call: &Call, query: &str, offered: Encoding) -> Result<http::Request<Body>> {
     let mut request = http::Request::get(format!("{}?{query}", call.target.path()?))
-        .header(ACCEPT, accepted(call))
+        .header(ACCEPT, accepted(call, offered))
         // Not gzip, although a list would be smaller: a server compresses each event of a watch on
         // its own, and the layer that kube puts into clients reads the first of them only.
         .header(ACCEPT_ENCODING, "identity")
@@ -105,7 +121,7 @@ mod tests {
         let mut pods = Target::from_path("/api/v1/pods", None).unwrap();
         pods.labels = "a".repeat(1 << 20);
         let query = super::super::ListQuery::default().text(&pods);
-        let error = request(&call(Verb::List, pods), &query).unwrap_err();
+        let error = request(&call(Verb::List, pods), &query, Encoding::Json).unwrap_err();
         assert!(error.to_string().contains("too long"), "{error}");
     }
 
@@ -113,15 +129,25 @@ mod tests {
     fn compression_is_declined_and_metadata_asked_for() {
         let pods = Target::from_path("/api/v1/pods", None).unwrap();
         let meta = Target { metadata_only: true, ..pods.clone() };
-        let accept = |verb, target: &Target| {
-            let request = request(&call(verb, target.clone()), "").unwrap();
+        let accept = |verb, target: &Target, offered| {
+            let request = request(&call(verb, target.clone()), "", offered).unwrap();
             assert_eq!(request.headers()[ACCEPT_ENCODING], "identity");
             request.headers()[ACCEPT].to_str().unwrap().to_owned()
         };
-        assert_eq!(accept(Verb::List, &pods), "application/json");
-        assert_eq!(accept(Verb::Watch, &pods), "application/json");
-        assert!(accept(Verb::List, &meta).contains("as=PartialObjectMetadataList;g=meta.k8s.io"));
-        assert!(accept(Verb::Watch, &meta).contains("as=PartialObjectMetadata;g=meta.k8s.io"));
-        assert!(accept(Verb::Watch, &meta).ends_with(",application/json"));
+        for verb in [Verb::List, Verb::Watch] {
+            let json = accept(verb, &pods, Encoding::Json);
+            assert_eq!(json, "application/json");
+            let protobuf = "application/vnd.kubernetes.protobuf";
+            assert_eq!(accept(verb, &pods, Encoding::Protobuf), format!("{protobuf},{json}"));
+            let kind = match verb {
+                Verb::List => "PartialObjectMetadataList",
+                _ => "PartialObjectMetadata",
+            };
+            let partial = format!(";as={kind};g=meta.k8s.io;v=v1");
+            let json = format!("{json}{partial},{json}");
+            assert_eq!(accept(verb, &meta, Encoding::Json), json);
+            let both = format!("{protobuf}{partial},{json}");
+            assert_eq!(accept(verb, &meta, Encoding::Protobuf), both);
+        }
     }
 }

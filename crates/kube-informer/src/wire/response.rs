@@ -9,7 +9,7 @@ use kube_client::client::Body;
 use tokio::time::timeout;
 
 use super::status::STATUS_BYTES_MAX;
-use super::{Call, status};
+use super::{Call, Encoding, status};
 use crate::{Error, Result};
 
 /// How long reading the answer of a server that says no may take; what has come by then is taken.
@@ -17,8 +17,19 @@ const REFUSAL_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How much of a header is looked at and repeated.
 const HEADER_CHARS_MAX: usize = 80;
 
-/// The body of an answer that is what was asked for, as far as its head tells.
-pub(crate) async fn accept(response: Response<Body>, call: &Call) -> Result<Body> {
+/// An answer that is what was asked for, as far as its head tells.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) body: Body,
+    pub(crate) encoding: Encoding,
+}
+
+/// Checks the head of an answer to a request that offered to take an encoding.
+pub(crate) async fn accept(
+    response: Response<Body>,
+    call: &Call,
+    offered: Encoding,
+) -> Result<Answer> {
     let (head, body) = response.into_parts();
     let code = head.status;
     if code.is_client_error() || code.is_server_error() {
@@ -34,8 +45,8 @@ pub(crate) async fn accept(response: Response<Body>, call: &Call) -> Result<Body
         )));
     }
     check_encoding(&head.headers, call)?;
-    check_type(&head.headers, call)?;
-    Ok(body)
+    let encoding = encoding(&head.headers, call, offered)?;
+    Ok(Answer { body, encoding })
 }
 
 /// As much of a body as came in time and is worth reading.
@@ -65,14 +76,20 @@ fn check_encoding(headers: &HeaderMap, call: &Call) -> Result<()> {
     }
 }
 
-/// JSON by its name, in UTF-8. An answer that does not say what it is, is read and seen to be.
-fn check_type(headers: &HeaderMap, call: &Call) -> Result<()> {
-    let Some(content_type) = shown(headers, CONTENT_TYPE) else { return Ok(()) };
+/// Protobuf by its name, or JSON by its name, in UTF-8. An answer that does not say what it is, is taken for JSON, and
+/// seen to be.
+fn encoding(headers: &HeaderMap, call: &Call, offered: Encoding) -> Result<Encoding> {
+    let Some(content_type) = shown(headers, CONTENT_TYPE) else { return Ok(Encoding::Json) };
     let mut parts = content_type.split(';').map(str::trim);
-    let json = parts.next() == Some("application/json");
+    let media_type = parts.next().unwrap_or_default();
+    if media_type == kube_schema::MEDIA_TYPE && offered == Encoding::Protobuf {
+        return Ok(Encoding::Protobuf);
+    }
     let utf8 = |charset: &str| matches!(charset.trim_matches('"'), "utf-8" | "utf8" | "us-ascii");
-    if json && parts.filter_map(|part| part.strip_prefix("charset=")).all(utf8) {
-        return Ok(());
+    if media_type == "application/json"
+        && parts.filter_map(|part| part.strip_prefix("charset=")).all(utf8)
+    {
+        return Ok(Encoding::Json);
     }
     Err(Error::protocol(format!(
         "cannot {call}: the answer is {content_type:?} instead of JSON: is this address an API server's, \
@@ -99,12 +116,21 @@ mod tests {
         Call { verb: Verb::List, target: Arc::new(target) }
     }
 
-    async fn answer(code: u16, headers: &[(&str, &str)], body: &[u8]) -> Result<Body> {
+    async fn answer(code: u16, headers: &[(&str, &str)], body: &[u8]) -> Result<Answer> {
+        answer_to(Encoding::Json, code, headers, body).await
+    }
+
+    async fn answer_to(
+        offered: Encoding,
+        code: u16,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Answer> {
         let mut response = Response::builder().status(code);
         for (name, value) in headers {
             response = response.header(*name, *value);
         }
-        accept(response.body(Body::from(body.to_vec())).unwrap(), &call()).await
+        accept(response.body(Body::from(body.to_vec())).unwrap(), &call(), offered).await
     }
 
     #[tokio::test]
@@ -120,6 +146,22 @@ mod tests {
             assert!(answer(200, &headers, b"{}").await.is_ok(), "{content_type}");
         }
         assert!(answer(200, &[], b"{}").await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn content_type_decides_where_protobuf_was_offered() {
+        for (content_type, encoding) in [
+            ("application/vnd.kubernetes.protobuf", Encoding::Protobuf),
+            ("application/vnd.kubernetes.protobuf;stream=watch", Encoding::Protobuf),
+            ("Application/vnd.Kubernetes.protobuf; as=PartialObjectMetadata", Encoding::Protobuf),
+            ("application/json", Encoding::Json),
+        ] {
+            let headers = [("content-type", content_type)];
+            let answer = answer_to(Encoding::Protobuf, 200, &headers, b"").await.unwrap();
+            assert_eq!(answer.encoding, encoding, "{content_type}");
+        }
+        let headers = [("content-type", "application/cbor")];
+        assert!(answer_to(Encoding::Protobuf, 200, &headers, b"").await.is_err());
     }
 
     #[tokio::test]

@@ -9,6 +9,8 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use kube_core::Status;
 use kube_core::response::{StatusCause, StatusDetails, StatusSummary};
+use kube_schema::{Deserializer, Envelope};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Call, Verb};
@@ -41,11 +43,10 @@ pub(crate) fn answered(code: u16, headers: &HeaderMap, body: &[u8], call: &Call)
     error(status, asked, false, call)
 }
 
-/// The `Status` of an ERROR event as an error, `None` if it is none.
-pub(crate) fn in_stream(object: &[u8], call: &Call) -> Option<Error> {
-    let status = read(object)?;
+/// The `Status` of an ERROR event as an error.
+pub(crate) fn in_stream(status: Status, call: &Call) -> Error {
     let asked = retry_details(&status);
-    Some(error(status, asked, true, call))
+    error(status, asked, true, call)
 }
 
 /// One line of what a server wrote; `None` where there is nothing, or what should not be repeated.
@@ -76,9 +77,28 @@ pub(super) fn names_credentials(text: &str) -> bool {
     lower.contains("bearer") || lower.contains("authorization")
 }
 
-/// A `Status` without trust: a number of the wrong size must not hide the rest.
+/// The `Status` in a body of either encoding, `None` if it is none. Envelopes of protobuf begin as no JSON does.
 fn read(body: &[u8]) -> Option<Status> {
-    let json: Value = serde_json::from_slice(body).ok()?;
+    match Envelope::parse(body) {
+        Ok(envelope) => of_protobuf(&envelope),
+        Err(_) => of_json(body),
+    }
+}
+
+pub(crate) fn of_json(body: &[u8]) -> Option<Status> {
+    of_value(&serde_json::from_slice(body).ok()?)
+}
+
+pub(crate) fn of_protobuf(envelope: &Envelope<'_>) -> Option<Status> {
+    if envelope.kind != "Status" {
+        return None;
+    }
+    let value = Deserializer::from_envelope(envelope).and_then(Value::deserialize);
+    of_value(&value.ok()?)
+}
+
+/// A `Status` without trust: a number of the wrong size must not hide the rest.
+fn of_value(json: &Value) -> Option<Status> {
     if json["kind"] != "Status" {
         return None;
     }
@@ -119,6 +139,8 @@ fn number<T: TryFrom<u64>>(value: &Value) -> Option<T> {
 /// A `Status` for an answer that had none, such as the plain text of an unknown group or the page
 /// of a proxy.
 fn made_of(code: u16, body: &[u8]) -> Status {
+    // Protobuf that is not understood is nothing to show.
+    let body = if body.starts_with(b"k8s\0") { &[] } else { body };
     let text = String::from_utf8_lossy(body);
     let looks_like_html = text.trim_start().starts_with('<');
     let shown = if looks_like_html { title(&text) } else { Some(&*text) };

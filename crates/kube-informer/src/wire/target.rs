@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use kube_core::ApiResource;
 
+use super::protobuf::ListFields;
 use crate::object::Types;
 use crate::{Error, Result};
 
@@ -107,6 +108,14 @@ impl Target {
     pub(crate) fn types(&self) -> Option<Types> {
         let kind = self.kind.clone()?;
         Some(Types { api_version: self.api_version(), kind })
+    }
+
+    /// Whether servers have protobuf for it, and we know to read it: for the metadata of all objects, and for
+    /// built-in kinds.
+    pub(crate) fn has_protobuf(&self) -> bool {
+        let kind = self.kind.as_deref();
+        self.metadata_only
+            || kind.is_some_and(|kind| ListFields::of(&self.api_version(), kind).is_some())
     }
 
     /// `pods`, `deployments.apps`: as `kubectl` and RBAC messages have it.

@@ -35,6 +35,9 @@ trait WithoutRequestOptions: Sized {
     fn list_timeout(self, _: std::time::Duration) -> Absent {
         Absent
     }
+    fn protobuf(self, _: bool) -> Absent {
+        Absent
+    }
 }
 
 impl WithoutRequestOptions for InformerBuilder<ConfigMap, FromSource> {}
@@ -43,7 +46,7 @@ impl WithoutRequestOptions for InformerBuilder<ConfigMap, FromSource> {}
 async fn sources_of_the_programs_own_are_not_told_what_to_list() {
     let server = server();
     let builder = || SharedInformer::<ConfigMap>::from_source(maps_of(&server));
-    let absent: [Absent; 8] = [
+    let absent: [Absent; 9] = [
         builder().labels("a=b"),
         builder().fields("a=b"),
         builder().namespace("a"),
@@ -52,6 +55,7 @@ async fn sources_of_the_programs_own_are_not_told_what_to_list() {
         builder().scope(&Scope::Cluster),
         builder().keep_managed_fields(),
         builder().list_timeout(std::time::Duration::ZERO),
+        builder().protobuf(false),
     ];
     assert!(absent.iter().all(|absent| *absent == Absent));
 }

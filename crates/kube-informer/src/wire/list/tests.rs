@@ -1,4 +1,5 @@
 mod limits;
+mod protobuf;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -15,7 +16,12 @@ fn call() -> Call {
 }
 
 fn reader(call: Call) -> ListReader {
-    ListReader::new(call, Arc::new(Packer::new(crate::Transform::default(), None, false)))
+    reader_of(call, Encoding::Json)
+}
+
+fn reader_of(call: Call, encoding: Encoding) -> ListReader {
+    let packer = Packer::new(crate::Transform::default(), None, false);
+    ListReader::new(call, Arc::new(packer), encoding)
 }
 
 fn push(reader: &mut ListReader, chunk: &[u8]) {
@@ -153,7 +159,7 @@ fn r31_items_say_what_they_are_or_are_what_the_list_says() {
         let mut reader = reader(Call { verb: Verb::List, target: Arc::new(target) });
         push(&mut reader, json.as_bytes());
         assert!(reader.next().is_none());
-        reader.types.map(|types| (types.api_version, types.kind))
+        reader.list.types.map(|types| (types.api_version, types.kind))
     };
     let pods = Target::from_path("/api/v1/pods", None).unwrap();
     let pod = Some(("v1".into(), "Pod".into()));

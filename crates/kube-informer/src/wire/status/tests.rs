@@ -26,6 +26,23 @@ fn said(code: u16, reason: &str, message: &str) -> Error {
 }
 
 #[test]
+fn status_in_protobuf_is_read_as_in_json() {
+    let json = body(403, "Forbidden", "deployments.apps is forbidden");
+    let value: Value = serde_json::from_slice(&json).unwrap();
+    let protobuf = kube_schema::to_vec(&value).unwrap();
+    let [json, read] =
+        [&json, &protobuf].map(|body| answered(403, &HeaderMap::new(), body, &deployments()));
+    assert!(read.is_forbidden());
+    assert_eq!(read.to_string(), json.to_string());
+    // Half of one is no text to repeat.
+    for cut in 4..protobuf.len() {
+        let error = answered(403, &HeaderMap::new(), &protobuf[..cut], &deployments());
+        assert!(error.is_forbidden());
+        assert!(!error.to_string().contains("k8s"), "{error}");
+    }
+}
+
+#[test]
 fn forbidden_says_what_to_grant() {
     let error = said(403, "Forbidden", "deployments.apps is forbidden: User \"bob\" cannot watch");
     assert!(error.is_forbidden());
@@ -212,7 +229,7 @@ fn l3_the_wait_in_the_status_counts_too() {
     headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
     assert_eq!(wait(&headers, 3), Some(5));
     assert_eq!(wait(&headers, 8), Some(8));
-    let error = in_stream(&status(9), &deployments()).unwrap();
+    let error = in_stream(read(&status(9)).unwrap(), &deployments());
     assert_eq!(error.retry_after(), Some(Duration::from_secs(9)));
     assert!(matches!(error.cause(), Cause::Api { in_stream: true, .. }));
 }

@@ -1,4 +1,5 @@
 mod limits;
+mod protobuf;
 mod skipped;
 
 use proptest::prelude::*;
@@ -13,8 +14,13 @@ fn target() -> Target {
 }
 
 fn reader(target: Target) -> WatchReader {
+    reader_of(target, Encoding::Json)
+}
+
+fn reader_of(target: Target, encoding: Encoding) -> WatchReader {
     let call = Call { verb: Verb::Watch, target: Arc::new(target) };
-    WatchReader::new(call, Arc::new(Packer::new(Transform::default(), None, false)))
+    let packer = Packer::new(Transform::default(), None, false);
+    WatchReader::new(call, Arc::new(packer), encoding)
 }
 
 fn shown(item: Result<WatchItem>) -> Result<String, Error> {

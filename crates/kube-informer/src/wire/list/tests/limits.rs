@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn i19_what_is_over_the_limit_is_refused_while_it_arrives() {
     let mut reader = reader(call());
-    reader.bytes_max = 1000;
+    reader.list.bytes_max = 1000;
     push(&mut reader, br#"{"kind":"PodList","items":[{"metadata":{"name":"a"}},{"metadata":""#);
     assert!(matches!(reader.next(), Some(Ok(ListItem::Object(_)))));
     let mut pushed = 0;
@@ -20,10 +20,10 @@ fn i19_what_is_over_the_limit_is_refused_while_it_arrives() {
     assert!(error.to_string().contains("byte 53 of the list is over the limit of 1000"), "{error}");
     assert!(matches!(error.cause(), Cause::Protocol));
     push(&mut reader, &[b'x'; 100]);
-    assert_eq!(reader.buffer.capacity(), 0, "nothing is kept after an error");
+    assert_eq!(reader.list.buffer.capacity(), 0, "nothing is kept after an error");
     // One that has come whole is measured too.
     let mut reader = self::reader(call());
-    reader.bytes_max = 100;
+    reader.list.bytes_max = 100;
     push(&mut reader, list(&json!([pod(&"a".repeat(100), 1)])).to_string().as_bytes());
     assert!(reader.next().unwrap().is_err());
 }
@@ -49,7 +49,7 @@ fn i19_little_is_kept_of_a_status_that_comes_instead() {
     let mut reader = reader(call());
     push(&mut reader, format!(r#"{{"reason":"{long}","message":"{long}","kind":"Sta"#).as_bytes());
     assert!(reader.next().is_none());
-    let Seen { reason, message, .. } = &reader.seen;
+    let Seen { reason, message, .. } = &reader.list.seen;
     for kept in [reason, message] {
         assert!(kept.as_ref().unwrap().chars().count() <= MESSAGE_CHARS_MAX + 1);
     }
@@ -69,7 +69,7 @@ fn i19_items_that_were_taken_are_not_kept() {
             assert!(matches!(item, Ok(ListItem::Object(_))), "{item:?}");
             count += 1;
         }
-        assert!(reader.buffer.capacity() <= 16 << 10, "{}", reader.buffer.capacity());
+        assert!(reader.list.buffer.capacity() <= 16 << 10, "{}", reader.list.buffer.capacity());
     }
     assert_eq!(count, 1000);
     let end = reader.finish().unwrap().unwrap();
@@ -86,6 +86,6 @@ fn i19_a_large_item_does_not_leave_a_large_buffer() {
         while reader.next().is_some() {}
     }
     push(&mut reader, b" ");
-    assert!(reader.buffer.capacity() <= 2 << 20, "{}", reader.buffer.capacity());
+    assert!(reader.list.buffer.capacity() <= 2 << 20, "{}", reader.list.buffer.capacity());
     assert!(reader.finish().unwrap().is_ok());
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn i19_a_line_over_the_limit_is_refused_while_it_arrives() {
     let mut reader = reader(target());
-    reader.line_bytes_max = 1000;
+    reader.event_bytes_max = 1000;
     reader.push(Bytes::from(event("ADDED", "a", 1) + "\n"));
     assert!(reader.next().unwrap().is_ok());
     let mut pushed = 0;
@@ -18,10 +18,10 @@ fn i19_a_line_over_the_limit_is_refused_while_it_arrives() {
         assert!(pushed <= 1000, "never refused");
     };
     assert!(error.to_string().contains("is over the limit of 1000 bytes"), "{error}");
-    assert_eq!(reader.line.capacity(), 0, "nothing is kept after an error");
+    assert_eq!(reader.pending.capacity(), 0, "nothing is kept after an error");
     // One that has come whole is measured too.
     let mut reader = self::reader(target());
-    reader.line_bytes_max = 100;
+    reader.event_bytes_max = 100;
     reader.push(Bytes::from(event("ADDED", &"a".repeat(100), 1) + "\n"));
     assert!(reader.next().unwrap().is_err());
 }
@@ -53,7 +53,7 @@ fn i19_an_error_event_over_the_limit_is_refused_while_it_arrives() {
             let error = item.unwrap_err();
             assert!(error.to_string().contains("the ERROR event that begins at byte 0"), "{error}");
             assert_eq!(pushed, STATUS_BYTES_MAX / PIECE.len() + 1);
-            assert_eq!(reader.line.capacity(), 0, "nothing is kept after an error");
+            assert_eq!(reader.pending.capacity(), 0, "nothing is kept after an error");
             break;
         }
     }
@@ -79,5 +79,5 @@ fn i19_a_large_event_does_not_leave_a_large_buffer() {
         reader.push(Bytes::copy_from_slice(chunk));
         while reader.next().is_some() {}
     }
-    assert!(reader.line.capacity() <= 1 << 20, "{}", reader.line.capacity());
+    assert!(reader.pending.capacity() <= 1 << 20, "{}", reader.pending.capacity());
 }
