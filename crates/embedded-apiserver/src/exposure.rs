@@ -96,7 +96,7 @@ impl Exposure {
         let Some(request) = self.request.clone() else { return Ok(None) };
         let is_about_json = |waiting: &Waiting| match waiting.point {
             Point::Request => false,
-            Point::Events(_) => watch::is_about_json(&waiting.fault),
+            Point::Events(_) => objects::is_of_objects(&waiting.fault),
             _ => true,
         };
         if self.waiting.iter().any(is_about_json) {

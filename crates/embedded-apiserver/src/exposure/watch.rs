@@ -203,6 +203,9 @@ impl Watch {
         }
         for fault in faults {
             match **fault {
+                Fault::MalformedUtf8 if self.codec == Codec::Protobuf => {
+                    line = malformed_frame(&line);
+                }
                 Fault::MalformedUtf8 => line = malformed(&line),
                 Fault::Truncated => {
                     self.over = true;
@@ -302,7 +305,13 @@ fn is_of_line(fault: &Fault) -> bool {
     objects::is_of_objects(fault) || matches!(fault, Fault::Truncated | Fault::MalformedUtf8)
 }
 
-/// Whether a fault makes of an event what only JSON can be.
-pub(super) fn is_about_json(fault: &Fault) -> bool {
-    objects::is_of_objects(fault) || matches!(fault, Fault::MalformedUtf8 | Fault::SplitUtf8)
+/// The frame with a type of the event that is no UTF-8: in protobuf the lengths still fit.
+fn malformed_frame(frame: &Bytes) -> Bytes {
+    // The length of the frame, and tag and length of the type.
+    const TYPE: usize = 4 + 2;
+    let mut out = frame.to_vec();
+    if let Some(byte) = out.get_mut(TYPE) {
+        *byte = 0xFF;
+    }
+    out.into()
 }

@@ -177,7 +177,7 @@ pub enum Fault {
     /// Text is decoded once it is whole.
     SplitUtf8,
     /// There is a byte that is no UTF-8 in the last text of the next event, or of the first piece
-    /// of another body.
+    /// of another body. In an event in protobuf it is in the type of the event.
     ///
     /// An event that cannot be read counts as a gap, and is never skipped in silence.
     MalformedUtf8,

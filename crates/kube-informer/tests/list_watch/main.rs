@@ -2,6 +2,7 @@
 //! what is said when it does not.
 
 mod broken;
+mod encodings;
 mod lists;
 mod refusals;
 mod sockets;
