@@ -15,6 +15,7 @@ mod protobuf;
 mod reference;
 mod shared;
 mod training;
+mod transcode;
 mod uid;
 mod unpacked;
 
@@ -41,6 +42,7 @@ pub(crate) use problem::problem;
 
 pub(crate) use codec::Codec;
 use codec::{Body, Text};
+use protobuf::is_protobuf;
 use uid::Uid;
 
 /// A cached object. Cloning clones one `Arc`; the type parameter is only what [`decode`] gives.
@@ -196,14 +198,20 @@ impl<K> Object<K> {
     /// # Ok::<(), kube_informer::Error>(())
     /// ```
     pub fn decode_as<T: DeserializeOwned>(&self) -> Result<T> {
-        self.decode_part(&self.raw.text()?, "")
+        let body = self.raw.text()?;
+        if !is_protobuf(&body) {
+            return self.decode_part(&body, "");
+        }
+        // What does not decode is decoded as JSON once more, which says why in the same words; and some types
+        // can be read from nothing else.
+        kube_schema::from_slice(&body).or_else(|_| self.decode_part(&self.raw.json()?, ""))
     }
 
     /// One field by its path (`"spec.nodeName"`, `"spec.containers[*].image"`), read from the bytes;
     /// `None` where it is absent or null.
     pub fn field<T: DeserializeOwned>(&self, path: impl Into<FieldPath>) -> Result<Option<T>> {
         let path = path.into();
-        let text = self.raw.text()?;
+        let text = self.raw.json_along(&path)?;
         let Some(json) = path.find(&text)? else { return Ok(None) };
         self.decode_part(json.as_bytes(), &path.to_string())
     }
@@ -219,12 +227,12 @@ impl<K> Object<K> {
 
     /// The values of a field to index this object by; see [`FieldPath::values`].
     pub(crate) fn index_values(&self, path: &FieldPath) -> Vec<Arc<str>> {
-        self.raw.text().map(|text| path.values(&text)).unwrap_or_default()
+        self.raw.json_along(path).map(|text| path.values(&text)).unwrap_or_default()
     }
 
     /// The object as JSON text, without `metadata.managedFields` unless they are kept.
     pub fn to_json(&self) -> Result<Bytes> {
-        match self.raw.text()? {
+        match self.raw.json()? {
             // Part of the object: giving it out copies nothing.
             Text::Kept(_) => Ok(Bytes::from_owner(PlainText(self.raw.clone()))),
             Text::Unpacked(text) => Ok(text),
@@ -292,13 +300,39 @@ impl Object {
 }
 
 impl Raw {
-    /// The JSON of the object. Never fails for a body that is plain.
+    /// The body, JSON or protobuf. Never fails for one that is plain.
     fn text(&self) -> Result<Text<'_>> {
         self.codec.text(self.id, &self.body).map_err(|why| {
             let key = self.header.key.clone();
             let text = format!("{key} cannot be unpacked: {why}");
             Error::new(Cause::Decode { key: Some(key) }, text)
         })
+    }
+
+    /// The JSON of the object, also if it is kept as protobuf.
+    fn json(&self) -> Result<Text<'_>> {
+        self.as_json(transcode::json)
+    }
+
+    /// As much of that as a path leads through.
+    fn json_along(&self, path: &FieldPath) -> Result<Text<'_>> {
+        self.as_json(|body| transcode::json_along(body, path))
+    }
+
+    fn as_json(
+        &self,
+        transcode: impl FnOnce(&[u8]) -> Result<Vec<u8>, kube_schema::Error>,
+    ) -> Result<Text<'_>> {
+        let body = self.text()?;
+        if !is_protobuf(&body) {
+            return Ok(body);
+        }
+        let json = transcode(&body).map_err(|why| {
+            let key = self.header.key.clone();
+            let text = format!("{key} cannot be decoded: {why}");
+            Error::new(Cause::Decode { key: Some(key) }, text)
+        })?;
+        Ok(Text::Unpacked(json.into()))
     }
 
     fn has_same_text(&self, other: &Raw) -> bool {

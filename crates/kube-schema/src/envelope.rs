@@ -83,7 +83,7 @@ impl<'a> Envelope<'a> {
         let mut out = Vec::with_capacity(type_meta.len() + 20);
         out.extend_from_slice(MAGIC);
         push_field(&mut out, 1, &type_meta);
-        push_opening(&mut out, 2, len);
+        push_field_opening(&mut out, 2, len);
         out
     }
 }
@@ -97,7 +97,7 @@ impl std::fmt::Debug for Envelope<'_> {
 
 /// Appends a field of bytes, a text or a message to a message.
 pub fn push_field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
-    push_opening(out, number, bytes.len());
+    push_field_opening(out, number, bytes.len());
     out.extend_from_slice(bytes);
 }
 
@@ -106,7 +106,8 @@ pub fn field_len(number: u32, len: usize) -> usize {
     varint(key(number, Wire::Bytes)).1 + varint(len as u64).1 + len
 }
 
-fn push_opening(out: &mut Vec<u8>, number: u32, len: usize) {
+/// Appends what comes before the value of a field that is `len` bytes: [`push_field`] without the value.
+pub fn push_field_opening(out: &mut Vec<u8>, number: u32, len: usize) {
     for value in [key(number, Wire::Bytes), len as u64] {
         let (bytes, len) = varint(value);
         out.extend_from_slice(&bytes[..len]);
@@ -157,7 +158,7 @@ impl<'a> WatchFrame<'a> {
         let mut out = Vec::with_capacity(len + 4);
         out.extend_from_slice(&(len as u32).to_be_bytes());
         push_field(&mut out, 1, self.event_type.as_bytes());
-        push_opening(&mut out, 2, object);
+        push_field_opening(&mut out, 2, object);
         push_field(&mut out, 1, self.object);
         out
     }

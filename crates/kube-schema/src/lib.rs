@@ -24,6 +24,7 @@
 //! - [`from_slice`] reads a body, [`Message::decode`] a bare message, [`Deserializer`] is what both use.
 //! - [`to_vec`] writes a body, [`Message::encode`] a bare message, byte for byte as Go does.
 //! - [`Envelope`] is what is around a body, [`WatchFrame`] what is around an event.
+//! - [`Fields`] are those of a message as they are written.
 //!
 //! A field that is not in the tables, because the server is newer, is skipped. A kind that is not in them is an error
 //! ([`Error::is_unknown_kind`]): custom resources have no protobuf.
@@ -36,12 +37,16 @@ mod wire;
 mod table;
 
 mod envelope;
+mod fields;
 
 mod de;
 mod encode;
 
 pub use de::{Deserializer, from_slice};
 pub use encode::to_vec;
-pub use envelope::{ENVELOPE_CLOSING, Envelope, MEDIA_TYPE, WatchFrame, field_len, push_field};
+pub use envelope::{
+    ENVELOPE_CLOSING, Envelope, MEDIA_TYPE, WatchFrame, field_len, push_field, push_field_opening,
+};
 pub use error::Error;
+pub use fields::{FieldValue, Fields, RawField};
 pub use table::{Field, Form, Message, Shape, Type, kinds, message};

@@ -44,6 +44,11 @@ impl<'de> Reader<'de> {
         self.rest.is_empty()
     }
 
+    /// How many bytes have not been read.
+    pub(crate) fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
     /// The next tag; None at the end.
     pub(crate) fn tag(&mut self) -> Result<Option<Tag>, Error> {
         if self.rest.is_empty() {

@@ -9,9 +9,9 @@ use crate::{ObjectKey, ResourceVersion};
 /// The header as it is written, and what the packer has to know about the rest.
 #[derive(Default)]
 pub(super) struct Found<'a> {
-    name: Cow<'a, str>,
+    pub(super) name: Cow<'a, str>,
     /// `None` until it is known whether there is one: half an object must not get half a key.
-    namespace: Option<Cow<'a, str>>,
+    pub(super) namespace: Option<Cow<'a, str>>,
     pub(super) uid: Cow<'a, str>,
     pub(super) version: Cow<'a, str>,
     pub(super) generation: Option<i64>,
@@ -39,6 +39,7 @@ pub(super) enum Problem {
     Syntax(Syntax),
     NotUtf8(usize),
     Wrong { field: &'static str, expected: &'static str },
+    Protobuf(kube_schema::Error),
 }
 
 impl std::fmt::Display for Problem {
@@ -46,6 +47,7 @@ impl std::fmt::Display for Problem {
         match self {
             Self::Syntax(syntax) => write!(f, "it is not JSON: {syntax}"),
             Self::NotUtf8(at) => write!(f, "it is not UTF-8 at byte {at}"),
+            Self::Protobuf(error) => write!(f, "it is not protobuf: {error}"),
             Self::Wrong { field, expected } => write!(f, "its {field} is not {expected}"),
         }
     }
@@ -54,6 +56,12 @@ impl std::fmt::Display for Problem {
 impl From<Syntax> for Problem {
     fn from(syntax: Syntax) -> Self {
         Self::Syntax(syntax)
+    }
+}
+
+impl From<kube_schema::Error> for Problem {
+    fn from(error: kube_schema::Error) -> Self {
+        Self::Protobuf(error)
     }
 }
 

@@ -107,7 +107,7 @@ impl Packer {
     /// Applies a transform to an object.
     pub(crate) fn transform<K>(&self, transform: &Transform, object: &Object<K>) -> Result<Object> {
         let Header { key, uid, version, .. } = &object.raw.header;
-        let text = object.raw.text()?;
+        let text = object.raw.json()?;
         let text = transformed(transform, key, Cow::Borrowed(&text))?;
         let header = if transform.changes_header() {
             self.header(key.clone(), uid.clone(), version.clone(), reread(key, &text)?)
@@ -157,7 +157,7 @@ impl Packer {
         header::read(json).0.resource_version()
     }
 
-    fn header(
+    pub(super) fn header(
         &self,
         key: ObjectKey,
         uid: Uid,
@@ -199,7 +199,7 @@ impl Packer {
         text
     }
 
-    fn object(&self, header: Header, text: Vec<u8>, codec: Arc<Codec>) -> Object {
+    pub(super) fn object(&self, header: Header, text: Vec<u8>, codec: Arc<Codec>) -> Object {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let length = text.len();
         // What does not decode is kept all the same; `decode` says why.

@@ -1,78 +1,222 @@
-//! From protobuf to an object.
+//! From protobuf to an object: the header is read, the body is kept as it came, in its envelope.
+//!
+//! An envelope begins as no JSON does. So a body says itself what it is.
 
-use kube_schema::{Deserializer, Envelope};
-use serde::Deserialize;
-use serde_json::Value;
+use std::borrow::Cow;
+use std::ops::Range;
 
+use kube_schema::{ENVELOPE_CLOSING, Envelope, FieldValue, Fields, push_field_opening};
+
+use super::header::{Found, FoundOwner, Problem};
 use super::pack::unreadable;
 use super::{Object, Packer, Types};
 use crate::Result;
 
+/// The number of `metadata` in every object, and of what the header is made of.
+const METADATA: u32 = 1;
+const NAME: u32 = 1;
+const NAMESPACE: u32 = 3;
+const UID: u32 = 5;
+const RESOURCE_VERSION: u32 = 6;
+const GENERATION: u32 = 7;
+const DELETION_TIMESTAMP: u32 = 9;
+const LABELS: u32 = 11;
+const OWNER_REFERENCES: u32 = 13;
+const MANAGED_FIELDS: u32 = 17;
+
+/// Whether a body is protobuf in an envelope, and not JSON.
+pub(super) fn is_protobuf(body: &[u8]) -> bool {
+    body.starts_with(b"k8s\0")
+}
+
 impl Packer {
-    /// Whether objects may come in protobuf. Transforms and decoders read JSON.
+    /// Whether objects may come as protobuf. Transforms and decoders of this packer read JSON.
     pub(crate) fn takes_protobuf(&self) -> bool {
         !self.changes_objects()
     }
 
-    /// Packs a bare message, without its envelope. Returns the errors that [`pack`](Self::pack) does.
+    /// The object of a message without an envelope; the same as [`pack`](Self::pack) otherwise.
     pub(crate) fn pack_protobuf(&self, message: &[u8], types: &Types) -> Result<Object> {
-        let Types { api_version, kind } = types;
-        let envelope = Envelope { api_version, kind, raw: message };
-        let json = Deserializer::from_envelope(&envelope).and_then(Value::deserialize);
-        let json = json.map_err(|error| unreadable(None, &error))?;
-        self.pack(json.to_string().as_bytes(), None)
+        let mut read = Read::default();
+        let verdict = read.object(message);
+        let found = &read.found;
+        let key = match verdict {
+            // An object without a key has been found wrong.
+            Ok(()) => found.key().ok_or_else(|| unreadable(None, &"its metadata is not there"))?,
+            Err(problem) => return Err(unreadable(found.key(), &problem)),
+        };
+        let (uid, version) = ((*found.uid).into(), found.resource_version());
+        let cuts = if self.keeps_managed_fields() { &[][..] } else { &read.managed };
+        let (codec, scratch) = self.training.begin();
+        let body = enveloped(message, &read.metadata, cuts, types, scratch);
+        let header = self.header(key, uid, version, read.found);
+        Ok(self.object(header, body, codec))
     }
+}
+
+/// What was found of an object, and where.
+#[derive(Default)]
+struct Read<'a> {
+    found: Found<'a>,
+    /// The field `metadata`, and what is in it.
+    metadata: Part,
+    /// The managed fields.
+    managed: Vec<Range<usize>>,
+}
+
+#[derive(Default)]
+struct Part {
+    whole: Range<usize>,
+    value: Range<usize>,
+}
+
+impl<'a> Read<'a> {
+    fn object(&mut self, message: &'a [u8]) -> Result<(), Problem> {
+        let mut metadata = None;
+        let mut at = 0;
+        for field in Fields::of(message) {
+            let field = field?;
+            let whole = at..at + field.bytes.len();
+            at = whole.end;
+            let (METADATA, FieldValue::Bytes(value)) = (field.number, field.value) else {
+                continue;
+            };
+            self.metadata = Part { value: whole.end - value.len()..whole.end, whole };
+            if metadata.replace(value).is_some() {
+                return Err(wrong("metadata", "there once"));
+            }
+        }
+        self.meta(metadata.ok_or(wrong("metadata", "there"))?)?;
+        if self.found.name.is_empty() {
+            return Err(wrong("metadata.name", "there"));
+        }
+        Ok(())
+    }
+
+    fn meta(&mut self, metadata: &'a [u8]) -> Result<(), Problem> {
+        let mut at = self.metadata.value.start;
+        self.found.namespace = Some(Cow::default());
+        for field in Fields::of(metadata) {
+            let field = field?;
+            let whole = at..at + field.bytes.len();
+            at = whole.end;
+            let found = &mut self.found;
+            match (field.number, field.value) {
+                (NAME, FieldValue::Bytes(name)) => found.name = text(name, "metadata.name")?,
+                (NAMESPACE, FieldValue::Bytes(name)) => {
+                    found.namespace = Some(text(name, "metadata.namespace")?);
+                }
+                (UID, FieldValue::Bytes(uid)) => found.uid = text(uid, "metadata.uid")?,
+                (RESOURCE_VERSION, FieldValue::Bytes(version)) => {
+                    found.version = text(version, "metadata.resourceVersion")?;
+                }
+                // Zero is none, as Go writes it.
+                (GENERATION, FieldValue::Number(generation)) => {
+                    found.generation =
+                        Some(generation as i64).filter(|generation| *generation != 0);
+                }
+                (DELETION_TIMESTAMP, FieldValue::Bytes(time)) => {
+                    found.deletion = Some(at_time(time)?)
+                }
+                (LABELS, FieldValue::Bytes(entry)) => found.labels.push(label(entry)?),
+                (OWNER_REFERENCES, FieldValue::Bytes(owner)) => {
+                    let controller = owner_that_controls(owner)?;
+                    found.controller = found.controller.take().or(controller);
+                }
+                (MANAGED_FIELDS, _) => self.managed.push(whole),
+                (
+                    NAME | NAMESPACE | UID | RESOURCE_VERSION | GENERATION | DELETION_TIMESTAMP
+                    | LABELS | OWNER_REFERENCES,
+                    _,
+                ) => return Err(wrong("metadata", "an ObjectMeta")),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An entry of a map of texts. What is left out is empty.
+fn label(entry: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), Problem> {
+    let mut label = <(Cow<'_, str>, Cow<'_, str>)>::default();
+    for field in Fields::of(entry) {
+        let field = field?;
+        match (field.number, field.value) {
+            (1, FieldValue::Bytes(name)) => label.0 = text(name, "metadata.labels")?,
+            (2, FieldValue::Bytes(value)) => label.1 = text(value, "metadata.labels")?,
+            _ => {}
+        }
+    }
+    Ok(label)
+}
+
+/// An owner reference, if it has `controller: true`.
+fn owner_that_controls(reference: &[u8]) -> Result<Option<FoundOwner<'_>>, Problem> {
+    const FIELD: &str = "metadata.ownerReferences";
+    let (mut owner, mut controls) = (FoundOwner::default(), false);
+    for field in Fields::of(reference) {
+        let field = field?;
+        match (field.number, field.value) {
+            (1, FieldValue::Bytes(kind)) => owner.kind = text(kind, FIELD)?,
+            (3, FieldValue::Bytes(name)) => owner.name = text(name, FIELD)?,
+            (4, FieldValue::Bytes(uid)) => owner.uid = text(uid, FIELD)?,
+            (5, FieldValue::Bytes(version)) => owner.api_version = text(version, FIELD)?,
+            (6, FieldValue::Number(flag)) => controls = flag != 0,
+            _ => {}
+        }
+    }
+    Ok(controls.then_some(owner))
+}
+
+/// The seconds of a time: in JSON it has no more.
+fn at_time(time: &[u8]) -> Result<jiff::Timestamp, Problem> {
+    let mut seconds = 0;
+    for field in Fields::of(time) {
+        if let (1, FieldValue::Number(number)) = field.map(|field| (field.number, field.value))? {
+            seconds = number as i64;
+        }
+    }
+    jiff::Timestamp::from_second(seconds)
+        .map_err(|_| wrong("metadata.deletionTimestamp", "a time as RFC 3339 has it"))
+}
+
+fn text<'a>(bytes: &'a [u8], field: &'static str) -> Result<Cow<'a, str>, Problem> {
+    let text = std::str::from_utf8(bytes).map_err(|_| wrong(field, "a text in UTF-8"))?;
+    Ok(Cow::Borrowed(text))
+}
+
+fn wrong(field: &'static str, expected: &'static str) -> Problem {
+    Problem::Wrong { field, expected }
+}
+
+/// The body to keep: the message without what is cut out of its metadata, in an envelope. In memory that is not
+/// used again it takes exactly as much as it has to.
+fn enveloped(
+    message: &[u8],
+    metadata: &Part,
+    cuts: &[Range<usize>],
+    types: &Types,
+    mut body: Vec<u8>,
+) -> Vec<u8> {
+    let kept = metadata.value.len() - cuts.iter().map(Range::len).sum::<usize>();
+    let mut opening = Vec::with_capacity(8);
+    push_field_opening(&mut opening, METADATA, kept);
+    let len = message.len() - metadata.whole.len() + opening.len() + kept;
+    let envelope = Envelope::opening(&types.api_version, &types.kind, len);
+    body.clear();
+    body.reserve_exact(envelope.len() + len + ENVELOPE_CLOSING.len());
+    body.extend_from_slice(&envelope);
+    body.extend_from_slice(&message[..metadata.whole.start]);
+    body.extend_from_slice(&opening);
+    let mut from = metadata.value.start;
+    for cut in cuts {
+        body.extend_from_slice(&message[from..cut.start]);
+        from = cut.end;
+    }
+    body.extend_from_slice(&message[from..]);
+    body.extend_from_slice(ENVELOPE_CLOSING);
+    body
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::Transform;
-    use crate::object::{Decoder, decode};
-
-    #[test]
-    fn protobuf_and_json_make_the_same_object() {
-        let pod = json!({
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": "a", "namespace": "web", "uid": "u", "resourceVersion": "7",
-                "labels": {"app": "shop"}, "generation": 3, "creationTimestamp": "2026-01-02T03:04:05Z",
-            },
-            "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "100m"}}}], "nodeName": "n"},
-            "status": {"phase": "Running"},
-        });
-        let packer = Packer::new(Transform::default(), None, false);
-        let bytes = kube_schema::to_vec(&pod).unwrap();
-        let types = Types { api_version: "v1".to_owned(), kind: "Pod".to_owned() };
-        let message = Envelope::parse(&bytes).unwrap().raw;
-        let object = packer.pack_protobuf(message, &types).unwrap();
-        assert_eq!(object.to_json().unwrap(), pod.to_string());
-        assert_eq!((object.key().as_str(), object.labels().get("app")), ("web/a", Some("shop")));
-    }
-
-    #[test]
-    fn messages_that_cannot_be_read_are_unreadable_objects() {
-        let packer = Packer::plain();
-        let types = |kind: &str| Types { api_version: "v1".to_owned(), kind: kind.to_owned() };
-        for (message, kind) in
-            [(&b"\xff"[..], "Pod"), (b"", "Pod"), (b"\x0a\0", "Pod"), (b"", "Widget")]
-        {
-            let error = packer.pack_protobuf(message, &types(kind)).unwrap_err();
-            assert!(error.is_unreadable(), "{error}");
-        }
-    }
-
-    #[test]
-    fn transforms_and_decoders_take_json() {
-        let packer = |transform, decoder| Packer::new(transform, decoder, false);
-        assert!(packer(Transform::default(), None).takes_protobuf());
-        assert!(!packer(Transform::drop_fields(["status"]), None).takes_protobuf());
-        let decoder: Decoder = |json| Ok(Arc::new(decode::<Value>(json)?));
-        assert!(!packer(Transform::default(), Some(decoder)).takes_protobuf());
-    }
-}
+mod tests;
