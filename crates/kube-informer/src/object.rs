@@ -13,6 +13,7 @@ mod pack;
 mod problem;
 mod protobuf;
 mod reference;
+mod restore;
 mod shared;
 mod training;
 mod transcode;
@@ -43,6 +44,7 @@ pub(crate) use problem::problem;
 pub(crate) use codec::Codec;
 use codec::{Body, Text};
 use protobuf::is_protobuf;
+pub(crate) use restore::{KeptBody, KeptHeader};
 use uid::Uid;
 
 /// A cached object. Cloning clones one `Arc`; the type parameter is only what [`decode`] gives.

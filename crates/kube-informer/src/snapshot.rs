@@ -4,6 +4,7 @@
 //! cluster, kept how. An informer begins with it only if all of that is what the informer would list.
 
 mod file;
+mod record;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,8 +94,8 @@ impl Origin {
             resource_version: version.as_str().to_owned(),
             objects: objects.len() as u64,
         };
-        let path = path.to_owned();
-        blocking(move || file::write(&path, &manifest, &objects)).await
+        let (path, packer) = (path.to_owned(), self.packer.clone());
+        blocking(move || file::write(&path, &manifest, &objects, &packer)).await
     }
 
     /// Reads a snapshot; `None` if there is none. It is an error if it is not of what this lists.

@@ -64,6 +64,16 @@ impl Codec {
         if self.is_unsettled() { self.common.latest.lock().upgrade() } else { None }
     }
 
+    /// The dictionary, for a snapshot of objects that need it; empty if there is none.
+    pub(crate) fn trained(&self) -> &[u8] {
+        self.dictionary.as_ref().map_or(&[], Dictionary::trained)
+    }
+
+    /// The text of a frame. The error is what zstd says.
+    pub(super) fn unpack(&self, frame: &[u8]) -> Result<Vec<u8>, &'static str> {
+        self.dictionary.as_ref().ok_or("no dictionary")?.unpack(frame)
+    }
+
     pub(super) fn has_dictionary(&self) -> bool {
         self.dictionary.is_some()
     }

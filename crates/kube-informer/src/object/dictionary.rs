@@ -16,10 +16,12 @@ const CONTEXTS_MAX: usize = 4;
 /// A larger output buffer is not kept with its context.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
 
-/// A trained dictionary, prepared for both directions: about 140 KB.
+/// A trained dictionary, prepared for both directions: about 170 KB.
 pub(super) struct Dictionary {
     compress: CDict<'static>,
     decompress: DDict<'static>,
+    /// What both were prepared from.
+    trained: Box<[u8]>,
 }
 
 impl Dictionary {
@@ -38,9 +40,19 @@ impl Dictionary {
         }
         let mut trained = Vec::with_capacity(DICTIONARY_BYTES_MAX);
         zstd_safe::train_from_buffer(&mut trained, &samples, &sizes).ok()?;
+        Self::of(trained.into())
+    }
+
+    /// One that was trained before; `None` if it is none.
+    pub(super) fn of(trained: Box<[u8]>) -> Option<Self> {
         let (compress, decompress) =
             (CDict::try_create(&trained, LEVEL)?, DDict::try_create(&trained)?);
-        Some(Self { compress, decompress })
+        Some(Self { compress, decompress, trained })
+    }
+
+    /// What [`of`](Self::of) makes the same dictionary of.
+    pub(super) fn trained(&self) -> &[u8] {
+        &self.trained
     }
 
     /// The text as a frame; `None` if that saves less than a quarter.

@@ -117,22 +117,6 @@ impl Packer {
         Ok(self.object(header, text.into_owned(), self.training.codec()))
     }
 
-    /// An object that was kept before, by this packer or by one like it: its text has been transformed.
-    pub(crate) fn restore(
-        &self,
-        key: ObjectKey,
-        uid: &str,
-        version: ResourceVersion,
-        text: &[u8],
-    ) -> Result<Object> {
-        let found = reread(&key, text)?;
-        let (codec, mut copy) = self.training.begin();
-        copy.clear();
-        copy.reserve_exact(text.len());
-        copy.extend_from_slice(text);
-        Ok(self.object(self.header(key, uid.into(), version, found), copy, codec))
-    }
-
     pub(crate) fn keeps_managed_fields(&self) -> bool {
         self.keep_managed_fields
     }
@@ -200,7 +184,6 @@ impl Packer {
     }
 
     pub(super) fn object(&self, header: Header, text: Vec<u8>, codec: Arc<Codec>) -> Object {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let length = text.len();
         // What does not decode is kept all the same; `decode` says why.
         let decoded = self.decoder.and_then(|decode| {
@@ -208,7 +191,7 @@ impl Packer {
                 catch_unwind(AssertUnwindSafe(|| decode(&text))).ok().and_then(Result::ok)?;
             Some(Box::new(Typed(typed)))
         });
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let id = Self::next_id();
         let (body, scratch) = match codec.pack(&text) {
             Some(packed) => (packed, text),
             None => (Body::Plain(text.into()), Vec::new()),
@@ -219,7 +202,20 @@ impl Packer {
         object
     }
 
-    #[cfg(test)]
+    /// Never the same again.
+    pub(super) fn next_id() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn packs(&self) -> bool {
+        self.packs
+    }
+
+    pub(super) fn decodes(&self) -> bool {
+        self.decoder.is_some()
+    }
+
     pub(super) fn shared(&self) -> &Shared {
         &self.shared
     }

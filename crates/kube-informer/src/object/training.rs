@@ -80,6 +80,13 @@ impl Training {
         }))
     }
 
+    /// Packs with a dictionary of an earlier run from now on.
+    pub(super) fn install(&self, dictionary: Dictionary) -> Arc<Codec> {
+        let mut state = self.0.lock();
+        state.install(dictionary);
+        state.codec.clone()
+    }
+
     /// The codec for the next object.
     pub(super) fn codec(&self) -> Arc<Codec> {
         self.0.lock().codec.clone()

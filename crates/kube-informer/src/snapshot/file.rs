@@ -10,10 +10,10 @@ use std::path::Path;
 use zstd::stream::read::Decoder;
 use zstd::stream::write::Encoder;
 
-use super::{Manifest, unusable};
+use super::{Manifest, record, unusable};
 use crate::object::Packer;
 use crate::wire::OBJECT_BYTES_MAX;
-use crate::{Error, Object, ObjectKey, Result};
+use crate::{Error, Object, Result};
 
 /// Another format has another number.
 const FORMAT: &[u8] = b"kube-informer snapshot 1\n";
@@ -21,11 +21,18 @@ const FORMAT: &[u8] = b"kube-informer snapshot 1\n";
 const LEVEL: i32 = 1;
 /// More than any manifest of ours has.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
-/// More than any name, uid or version has.
-const NAME_BYTES_MAX: u64 = 4096;
+/// More than any dictionary of ours has.
+const DICTIONARY_BYTES_MAX: u64 = 1 << 20;
+/// An object, and a header that is longer than any.
+const RECORD_BYTES_MAX: u64 = (OBJECT_BYTES_MAX + (1 << 20)) as u64;
 
 /// Writes to another file beside it, which then takes its place.
-pub(super) fn write(path: &Path, manifest: &Manifest, objects: &[Object]) -> Result<()> {
+pub(super) fn write(
+    path: &Path,
+    manifest: &Manifest,
+    objects: &[Object],
+    packer: &Packer,
+) -> Result<()> {
     let cannot = |error: io::Error| {
         unusable(format!("the snapshot cannot be written to {}: {error}", path.display()))
             .caused_by(error)
@@ -34,7 +41,8 @@ pub(super) fn write(path: &Path, manifest: &Manifest, objects: &[Object]) -> Res
     let mut beside = name.to_owned();
     beside.push(format!(".{:016x}.new", fastrand::u64(..)));
     let beside = path.with_file_name(beside);
-    let written = write_new(&beside, manifest, objects).and_then(|()| fs::rename(&beside, path));
+    let written =
+        write_new(&beside, manifest, objects, packer).and_then(|()| fs::rename(&beside, path));
     if let Err(error) = written {
         // What is half written is nothing that anyone could use.
         let _ = fs::remove_file(&beside);
@@ -43,7 +51,12 @@ pub(super) fn write(path: &Path, manifest: &Manifest, objects: &[Object]) -> Res
     Ok(())
 }
 
-fn write_new(path: &Path, manifest: &Manifest, objects: &[Object]) -> io::Result<()> {
+fn write_new(
+    path: &Path,
+    manifest: &Manifest,
+    objects: &[Object],
+    packer: &Packer,
+) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -53,12 +66,12 @@ fn write_new(path: &Path, manifest: &Manifest, objects: &[Object]) -> io::Result
     let mut frame = Encoder::new(file, LEVEL)?;
     frame.include_checksum(true)?;
     put(&mut frame, &serde_json::to_vec(manifest)?)?;
+    let codec = packer.codec();
+    put(&mut frame, codec.trained())?;
+    let mut bytes = Vec::new();
     for object in objects {
-        put(&mut frame, object.namespace().unwrap_or_default().as_bytes())?;
-        put(&mut frame, object.name().as_bytes())?;
-        put(&mut frame, object.uid().as_bytes())?;
-        put(&mut frame, object.resource_version().as_str().as_bytes())?;
-        put(&mut frame, &object.to_json().map_err(io::Error::other)?)?;
+        record::write(object, &codec, &mut bytes)?;
+        put(&mut frame, &bytes)?;
     }
     let file = frame.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.sync_all()
@@ -76,7 +89,7 @@ pub(super) fn read(path: &Path, packer: &Packer) -> Result<Option<(Manifest, Vec
 }
 
 /// Why a file cannot be used.
-enum Problem {
+pub(super) enum Problem {
     Io(io::Error),
     Other(&'static str),
     Object(Error),
@@ -111,9 +124,15 @@ fn read_from(
     take(&mut frame, &mut bytes, MANIFEST_BYTES_MAX)?;
     let manifest: Manifest =
         serde_json::from_slice(&bytes).map_err(|_| Problem::Other("has no manifest"))?;
+    take(&mut frame, &mut bytes, DICTIONARY_BYTES_MAX)?;
+    let codec = match &bytes[..] {
+        [] => packer.codec(),
+        trained => packer.restore_codec(trained).ok_or(Problem::Other("has no dictionary"))?,
+    };
     let mut objects = Vec::new();
     for _ in 0..manifest.objects {
-        objects.push(object(&mut frame, &mut bytes, packer)?);
+        take(&mut frame, &mut bytes, RECORD_BYTES_MAX)?;
+        objects.push(record::read(&bytes, packer, &codec)?);
     }
     // The checksum comes with the end, and nothing after it.
     if frame.read(&mut [0])? != 0 {
@@ -126,30 +145,17 @@ fn read_from(
     Ok((manifest, objects))
 }
 
-fn object(frame: &mut impl Read, bytes: &mut Vec<u8>, packer: &Packer) -> Result<Object, Problem> {
-    let [namespace, name, uid, version] = [(); 4].map(|()| name_of(frame, bytes));
-    let key = ObjectKey::namespaced(&namespace?, &name?);
-    take(frame, bytes, OBJECT_BYTES_MAX as u64)?;
-    packer.restore(key, &uid?, version?.into(), bytes).map_err(Problem::Object)
-}
-
-fn name_of(frame: &mut impl Read, bytes: &mut Vec<u8>) -> Result<String, Problem> {
-    take(frame, bytes, NAME_BYTES_MAX)?;
-    let name = std::str::from_utf8(bytes).map_err(|_| Problem::Other("has a name that is no text"));
-    name.map(str::to_owned)
-}
-
-/// A length, and so many bytes.
-fn put(frame: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-    frame.write_all(&(bytes.len() as u64).to_le_bytes())?;
+/// A length, and so many bytes. No object is as long as a length can be.
+pub(super) fn put(frame: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    frame.write_all(&(bytes.len() as u32).to_le_bytes())?;
     frame.write_all(bytes)
 }
 
 /// Memory grows with what is there, not with the length that is claimed.
 fn take(frame: &mut impl Read, bytes: &mut Vec<u8>, max: u64) -> Result<(), Problem> {
-    let mut length = [0; 8];
+    let mut length = [0; 4];
     frame.read_exact(&mut length)?;
-    let length = u64::from_le_bytes(length);
+    let length = u64::from(u32::from_le_bytes(length));
     if length > max {
         return Err(Problem::Other("has a part that is too long"));
     }

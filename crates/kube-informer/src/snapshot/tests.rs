@@ -54,7 +54,7 @@ fn what_was_written_is_read() {
     let file = File::new();
     assert!(read(&file.0, &packer()).unwrap().is_none());
     let written = objects(300);
-    write(&file.0, &manifest(300), &written).unwrap();
+    write(&file.0, &manifest(300), &written, &packer()).unwrap();
     let (found, read) = read(&file.0, &packer()).unwrap().expect("it is there");
     assert_eq!((found, read.len()), (manifest(300), 300));
     for (read, written) in read.iter().zip(&written) {
@@ -63,11 +63,66 @@ fn what_was_written_is_read() {
     }
 }
 
+/// Packed, plain and decoded, with objects of two dictionaries, in JSON and in protobuf.
+#[test]
+fn a_snapshot_is_the_same_however_objects_are_kept() {
+    let packed = || packer().train_on(64);
+    let plain = || packer().with_plain_bodies();
+    let decoded = || {
+        let decoder = |json: &[u8]| -> Result<Arc<dyn std::any::Any + Send + Sync>> {
+            Ok(Arc::new(crate::object::decode::<serde_json::Value>(json)?))
+        };
+        Packer::new(Transform::default(), Some(decoder), false).train_on(64)
+    };
+    let pod = |n: usize| {
+        serde_json::json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {
+                "name": format!("web-{n}"), "namespace": "shop", "uid": format!("u-{n}"), "generation": n,
+                "resourceVersion": format!("{n}"), "labels": {"app": "web", "n": format!("{}", n % 7)},
+                "deletionTimestamp": "2026-03-02T12:00:00Z",
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web",
+                                     "uid": "u", "controller": true}],
+            },
+            "spec": {"nodeName": format!("node-{}", n % 5), "containers": [{"name": "web", "image": "web:1",
+                     "resources": {}}]},
+        })
+    };
+    let types = crate::object::Types { api_version: "v1".to_owned(), kind: "Pod".to_owned() };
+    for write_with in [packed(), plain(), decoded()] {
+        let written: Vec<Object> = (0..1000)
+            .map(|n| {
+                let json = pod(n);
+                if n % 2 == 0 || !write_with.takes_protobuf() {
+                    return write_with.pack(json.to_string().as_bytes(), None).unwrap();
+                }
+                let body = kube_schema::to_vec(&json).unwrap();
+                let message = kube_schema::Envelope::parse(&body).unwrap().raw;
+                write_with.pack_protobuf(message, &types).unwrap()
+            })
+            .collect();
+        let file = File::new();
+        write(&file.0, &manifest(1000), &written, &write_with).unwrap();
+        for read_with in [packed(), plain(), decoded()] {
+            let (_, found) = read(&file.0, &read_with).unwrap().expect("it is there");
+            for (found, written) in found.iter().zip(&written) {
+                assert!(found.same_content(written) && found.key() == written.key());
+                assert_eq!(found.labels(), written.labels());
+                assert_eq!(found.controller(), written.controller());
+                assert_eq!(found.generation(), written.generation());
+                assert_eq!(found.deletion_timestamp(), written.deletion_timestamp());
+                let spec = |object: &Object| object.field::<String>("spec.nodeName").unwrap();
+                assert_eq!(spec(found), spec(written));
+            }
+        }
+    }
+}
+
 #[test]
 fn i19_a_snapshot_whose_count_is_wrong_is_not_read() {
     let file = File::new();
     for claimed in [0, 2, 4, u64::MAX] {
-        write(&file.0, &manifest(claimed), &objects(3)).unwrap();
+        write(&file.0, &manifest(claimed), &objects(3), &packer()).unwrap();
         assert!(read(&file.0, &packer()).unwrap_err().is_snapshot(), "{claimed}");
     }
 }
@@ -84,7 +139,7 @@ proptest! {
         more in prop::collection::vec(any::<u8>(), 0..20),
     ) {
         let file = File::new();
-        write(&file.0, &manifest(40), &objects(40)).unwrap();
+        write(&file.0, &manifest(40), &objects(40), &packer()).unwrap();
         let mut bytes = std::fs::read(&file.0).unwrap();
         let at = at.index(bytes.len());
         if cut {
