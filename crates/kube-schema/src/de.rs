@@ -145,6 +145,7 @@ struct Value<'de> {
 
 impl<'de> Value<'de> {
     /// A value of a field, if it is written as the field's type is.
+    #[inline]
     fn of(field: &Field, payload: Payload<'de>, depth: u8) -> Result<Self, Error> {
         let fits = match field.kind() {
             Type::String | Type::Bytes | Type::Message(_) => matches!(payload, Payload::Bytes(_)),
@@ -159,8 +160,7 @@ impl<'de> Value<'de> {
 
     /// A key, or a text that is no field's.
     fn text(text: &'de str) -> Self {
-        let (kind, payload) = (Type::String, Payload::Bytes(text.as_bytes()));
-        Self { kind, payload, name: "key", depth: 0 }
+        Self { kind: Type::String, payload: Payload::Text(text), name: "key", depth: 0 }
     }
 
     /// The depth of what is in it.
@@ -176,7 +176,7 @@ impl<'de> Value<'de> {
         Ok(match self.payload {
             Payload::Varint(value) | Payload::Fixed64(value) => value == 0,
             Payload::Bytes(bytes) => bytes.is_empty() || self.is_null()?,
-            Payload::Other => false,
+            Payload::Other | Payload::Text(_) => false,
         })
     }
 
@@ -195,6 +195,7 @@ impl<'de> serde::Deserializer<'de> for Value<'de> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match (self.kind, self.payload) {
             (Type::String, Payload::Bytes(bytes)) => visitor.visit_borrowed_str(text(bytes)?),
+            (Type::String, Payload::Text(text)) => visitor.visit_borrowed_str(text),
             (Type::Bool, Payload::Varint(value)) => visitor.visit_bool(value != 0),
             (Type::Int32, Payload::Varint(value)) => visitor.visit_i64((value as i32).into()),
             (Type::Int64, Payload::Varint(value)) => visitor.visit_i64(value as i64),
@@ -227,8 +228,13 @@ impl<'de> serde::Deserializer<'de> for Value<'de> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match (self.kind, self.payload) {
-            (Type::String, Payload::Bytes(bytes)) => {
-                let text = BorrowedStrDeserializer::new(text(bytes)?);
+            (Type::String, Payload::Bytes(_) | Payload::Text(_)) => {
+                let text = match self.payload {
+                    Payload::Bytes(bytes) => text(bytes)?,
+                    Payload::Text(text) => text,
+                    _ => "",
+                };
+                let text = BorrowedStrDeserializer::new(text);
                 serde::Deserializer::deserialize_enum(text, name, variants, visitor)
             }
             (Type::Message(message), Payload::Bytes(bytes)) if message.form() == Form::Object => {

@@ -33,6 +33,8 @@ pub(crate) enum Payload<'de> {
     Bytes(&'de [u8]),
     /// Of wire types that Kubernetes does not use.
     Other,
+    /// Not from the wire: a name that is known to be UTF-8.
+    Text(&'de str),
 }
 
 impl<'de> Reader<'de> {
@@ -50,6 +52,7 @@ impl<'de> Reader<'de> {
     }
 
     /// The next tag; None at the end.
+    #[inline]
     pub(crate) fn tag(&mut self) -> Result<Option<Tag>, Error> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -70,7 +73,19 @@ impl<'de> Reader<'de> {
         }
     }
 
+    #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, Error> {
+        match self.rest {
+            // Nearly all of them.
+            [byte @ 0..0x80, rest @ ..] => {
+                self.rest = rest;
+                Ok((*byte).into())
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64, Error> {
         let mut value = 0;
         for (at, byte) in self.rest.iter().take(10).enumerate() {
             // Bits beyond the 64th are lost, as they are in Go.
@@ -83,6 +98,7 @@ impl<'de> Reader<'de> {
         Err(if self.rest.len() < 10 { Problem::Truncated } else { Problem::Varint }.into())
     }
 
+    #[inline]
     pub(crate) fn bytes(&mut self) -> Result<&'de [u8], Error> {
         let len = usize::try_from(self.varint()?).map_err(|_| Problem::Truncated)?;
         let (bytes, rest) = self.rest.split_at_checked(len).ok_or(Problem::Truncated)?;
@@ -90,6 +106,7 @@ impl<'de> Reader<'de> {
         Ok(bytes)
     }
 
+    #[inline]
     pub(crate) fn payload(&mut self, wire: Wire) -> Result<Payload<'de>, Error> {
         Ok(match wire {
             Wire::Varint => Payload::Varint(self.varint()?),

@@ -90,13 +90,18 @@ impl<'de> Object<'de> {
                 return Ok(Some(field.name()));
             }
             let payload = self.frame.reader.payload(tag.wire)?;
+            // Go writes every zero, so that most fields of most objects end here.
+            let is_empty = matches!(payload, Payload::Varint(0) | Payload::Bytes(&[]));
+            if is_empty && is_left_out(field) {
+                continue;
+            }
             let value = Value::of(field, payload, self.depth)?;
             match (field.kind(), payload) {
                 (Type::Message(message), Payload::Bytes(bytes)) if field.is_inline() => {
                     let inlined = Frame { message, reader: Reader::new(bytes), seen: 0 };
                     self.around.push(std::mem::replace(&mut self.frame, inlined));
                 }
-                _ if is_left_out(field, &value)? => {}
+                _ if is_left_out(field) && value.is_zero()? => {}
                 _ => {
                     self.pending = Pending::One(value);
                     return Ok(Some(field.name()));
@@ -106,10 +111,10 @@ impl<'de> Object<'de> {
     }
 }
 
-/// Whether JSON leaves the field out. A pointer's zero is a value; bytes, which are no pointer, count by their length.
-fn is_left_out(field: &Field, value: &Value<'_>) -> Result<bool, Error> {
-    let counts = field.shape() == Shape::Always || field.kind() == Type::Bytes;
-    Ok(counts && field.omits_zero() && value.is_zero()?)
+/// Whether JSON leaves the field out where it is zero. A pointer's zero is a value; bytes, which are no pointer, count by
+/// their length.
+fn is_left_out(field: &Field) -> bool {
+    field.omits_zero() && (field.shape() == Shape::Always || field.kind() == Type::Bytes)
 }
 
 impl Frame<'_> {

@@ -54,7 +54,10 @@ pub(super) fn show<'de, V: Visitor<'de>>(
 
 fn time<'de, V: Visitor<'de>>(bytes: &[u8], micros: bool, visitor: V) -> Result<V::Value, Error> {
     match timestamp(bytes)? {
-        Some(time) => visitor.visit_string(time.format(micros).ok_or(Problem::Time)?),
+        Some(time) => {
+            let (text, len) = time.format(micros).ok_or(Problem::Time)?;
+            visitor.visit_str(crate::wire::text(&text[..len])?)
+        }
         None => visitor.visit_unit(),
     }
 }
