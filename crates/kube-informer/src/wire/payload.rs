@@ -75,13 +75,11 @@ impl<'a> Payload<'a> {
             Self::Json(json) => packer.pack(json, types),
             Self::Protobuf(Envelope { api_version, kind, raw }) => {
                 let are = |types: &Types| types.kind == kind && types.api_version == api_version;
-                match types.filter(|types| are(types)) {
-                    Some(types) => packer.pack_protobuf(raw, types),
-                    None => {
-                        let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
-                        packer.pack_protobuf(raw, &Types { api_version, kind })
-                    }
+                if let Some(types) = types.filter(|types| are(types)) {
+                    return packer.pack_protobuf(raw, types);
                 }
+                let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
+                packer.pack_protobuf(raw, &Types { api_version, kind })
             }
         }
     }

@@ -84,7 +84,7 @@ impl Service<Request<Body>> for Between {
         let refused = observed.refuses_protobuf && accept.contains(PROTOBUF);
         observed.asked.push(accept);
         drop(observed);
-        let observer = self.observer.clone();
+        let between = self.clone();
         let real = self.service.call(request);
         Box::pin(async move {
             if refused {
@@ -93,7 +93,7 @@ impl Service<Request<Body>> for Between {
             }
             let real = real.await?;
             let sent = header(real.headers(), "content-type").unwrap();
-            observer.0.lock().sent.push(sent);
+            between.observer.0.lock().sent.push(sent);
             Ok(real.map(|body| body.map_err(Into::into).boxed_unsync()))
         })
     }

@@ -90,7 +90,7 @@ impl ProtobufSyntax {
             TYPES | MESSAGE => !after,
             CONTENT_ENCODING | CONTENT_TYPE => true,
             // What a newer server may say beside the kind. Behind the message it is rather a second body.
-            _ if !after => return self.skip(list, head),
+            _ if !after => return Ok(self.skip(list, head)),
             _ => false,
         };
         let bit = 1 << (head.number & 7);
@@ -170,7 +170,7 @@ impl ProtobufSyntax {
             return Err(list.protocol(&malformed(list)));
         }
         if !is_metadata && !is_item {
-            return self.skip(list, head);
+            return Ok(self.skip(list, head));
         }
         let len = head.len.unwrap_or_default();
         list.check_len(len)?;
@@ -190,10 +190,10 @@ impl ProtobufSyntax {
         Ok(step)
     }
 
-    fn skip(&mut self, list: &mut PartialList, head: Head) -> Result<Step> {
+    fn skip(&mut self, list: &mut PartialList, head: Head) -> Step {
         list.start += head.bytes;
         self.skip = head.len.unwrap_or_default();
-        Ok(Step::Again)
+        Step::Again
     }
 }
 
