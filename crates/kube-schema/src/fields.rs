@@ -53,6 +53,7 @@ impl<'a> Fields<'a> {
         let value = match reader.payload(tag.wire)? {
             Payload::Varint(number) => FieldValue::Number(number),
             Payload::Bytes(bytes) => FieldValue::Bytes(bytes),
+            Payload::Text(text) => FieldValue::Bytes(text.as_bytes()),
             Payload::Fixed64(_) | Payload::Other => FieldValue::Other,
         };
         let (bytes, rest) = self.rest.split_at(self.rest.len() - reader.remaining());
