@@ -116,7 +116,7 @@ impl<'a> Read<'a> {
                         Some(generation as i64).filter(|generation| *generation != 0);
                 }
                 (DELETION_TIMESTAMP, FieldValue::Bytes(time)) => {
-                    found.deletion = Some(at_time(time)?)
+                    found.deletion = Some(at_time(time)?);
                 }
                 (LABELS, FieldValue::Bytes(entry)) => found.labels.push(label(entry)?),
                 (OWNER_REFERENCES, FieldValue::Bytes(owner)) => {
