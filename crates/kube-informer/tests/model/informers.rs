@@ -97,7 +97,7 @@ impl Setup<'_> {
 
     /// All pods, in a streaming list.
     fn pods(&mut self) -> Informer {
-        let builder = self.factory.builder_for::<Pod>();
+        let builder = self.factory.builder_for::<Pod>().protobuf(self.asks_for_protobuf());
         let (builder, scope) = self.may_relabel(builder, PODS);
         Informer::new(self.build(builder), scope)
     }
@@ -106,7 +106,8 @@ impl Setup<'_> {
     fn web_pods(&mut self) -> Informer {
         let source = KubeListWatch::of::<Pod>(self.client.clone())
             .namespace("default")
-            .labels("app in (web,db)");
+            .labels("app in (web,db)")
+            .protobuf(self.asks_for_protobuf());
         let builder = SharedInformer::<Pod>::from_source(ListsOnly(source)).seed(self.rng.u64(..));
         let scope = Scope { namespaces: &["default"], apps: Some(&["web", "db"]), ..PODS };
         let (builder, scope) = self.may_relabel(builder, scope);
@@ -115,7 +116,8 @@ impl Setup<'_> {
 
     /// Metadata of pods, at times of one node only.
     fn metadata(&mut self) -> Informer {
-        let mut builder = self.factory.builder_for::<PartialObjectMeta<Pod>>();
+        let builder = self.factory.builder_for::<PartialObjectMeta<Pod>>();
+        let mut builder = builder.protobuf(self.asks_for_protobuf());
         let mut scope = Scope { metadata_only: true, ..PODS };
         if self.rng.bool() {
             builder = builder.fields("spec.nodeName=n1");
@@ -131,7 +133,10 @@ impl Setup<'_> {
             let builder = self.factory.builder_with::<DynamicObject>(&resource);
             self.build(builder)
         } else {
-            let source = ListsOnly(KubeListWatch::new(self.client.clone(), &resource));
+            let source = ListsOnly(
+                KubeListWatch::new(self.client.clone(), &resource)
+                    .protobuf(self.asks_for_protobuf()),
+            );
             let seed = self.rng.u64(..);
             self.build(SharedInformer::<DynamicObject>::from_source(source).seed(seed))
         };
@@ -145,6 +150,11 @@ impl Setup<'_> {
         let builder = self.factory.builder_for::<Pod>().drop_fields(["spec.none"]);
         let builder = builder.namespaces(asked.iter().copied());
         Informer::new(self.build(builder), Scope { namespaces, ..PODS })
+    }
+
+    /// Whether the next informer asks for protobuf. Looks ahead and draws nothing, so that seeds keep their meaning.
+    fn asks_for_protobuf(&self) -> bool {
+        self.rng.clone().u64(..) & (1 << 17) == 0
     }
 
     /// Changes labels of what it keeps, or not.

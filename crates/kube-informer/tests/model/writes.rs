@@ -120,7 +120,8 @@ impl Writers {
             object["metadata"]["finalizers"] = json!([FINALIZER]);
         }
         if resource == "pods" {
-            object["spec"] = json!({"containers": [{"name": "main", "image": "nginx"}]});
+            object["spec"] =
+                json!({"containers": [{"name": "main", "image": "nginx", "resources": {}}]});
             if rng.u8(..4) > 0 {
                 object["spec"]["nodeName"] = NODES[rng.usize(..NODES.len())].into();
             }
