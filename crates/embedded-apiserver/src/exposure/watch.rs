@@ -315,3 +315,19 @@ fn malformed_frame(frame: &Bytes) -> Bytes {
     }
     out.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use kube_schema::WatchFrame;
+
+    use super::*;
+
+    #[test]
+    fn malformed_frames_keep_their_length() {
+        let frame = Bytes::from(WatchFrame { event_type: "ADDED", object: b"k8s\0" }.to_vec());
+        let malformed = malformed_frame(&frame);
+        assert_eq!((malformed.len(), &malformed[..4]), (frame.len(), &frame[..4]));
+        assert!(WatchFrame::parse(&frame[4..]).is_ok());
+        assert!(WatchFrame::parse(&malformed[4..]).is_err());
+    }
+}
