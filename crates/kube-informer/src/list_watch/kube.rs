@@ -106,10 +106,10 @@ impl KubeListWatch {
 
     /// Whether the server may send protobuf, which it may by default.
     ///
-    /// Protobuf is offered for built-in kinds, and for every kind where only metadata is asked for. It is a third of JSON's
-    /// size and costs servers less. What the server sends decides how it is read: one that answers in JSON is read as
-    /// well, and one that refuses the offer (406) is asked for JSON from then on. Informers with a transform or with
-    /// `Storage::Decoded`, which work on JSON, always ask for JSON.
+    /// Protobuf is offered for built-in kinds, and for every kind where only metadata is asked for. It is
+    /// smaller than JSON, and less work for the server. The answer's content type decides how it is read: a
+    /// server that answers in JSON is read too, and one that refuses the offer (406) is asked for JSON from
+    /// then on. Informers with a transform or with `Storage::Decoded` work on JSON, and always ask for it.
     pub fn protobuf(mut self, protobuf: bool) -> Self {
         self.protobuf = protobuf;
         self
