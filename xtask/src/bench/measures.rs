@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::process::Program;
-use super::programs::{Form, On, PLAIN, Start};
+use super::programs::{Form, PLAIN, Start};
 use super::server::Server;
 use super::table::{Table, Unit, number};
 use crate::real_kubernetes::say;
@@ -48,7 +48,7 @@ impl Measures<'_> {
     }
 
     fn all_forms(&self, pick: impl Fn(&Form) -> bool) -> Vec<Form> {
-        let fits = |form: &&Form| form.on == On::Every || self.server.real;
+        let fits = |form: &&Form| form.on.fits(self.server.real);
         self.forms.iter().filter(fits).filter(|form| pick(form)).copied().collect()
     }
 

@@ -79,8 +79,9 @@ const HOW: &str = "\
 - Pods have 11 KB of JSON, 13 KB on the real server, which writes its own managedFields (`peers/bench/src/data.rs`): two containers
   with environment, probes and mounts, a status, an owner, and managedFields of two managers, which ours drops, *stripped* programs
   drop after decoding them, and others keep.
-- client-go streams its lists (WatchList) and asks for protobuf, as it does by default. The embedded server has no protobuf: there
-  it gets JSON, which costs it far more. For client-go look at the real server.
+- client-go streams its lists (WatchList) and asks for protobuf, as it does by default, and so does ours, on the real server. The
+  embedded one keeps JSON and makes protobuf of it when it is asked to, so that its own speed would be measured: there all programs are
+  told to read JSON, which costs client-go far more. For client-go look at the real server.
 - On the embedded server watch events wait in the socket and in the server for a client that is stopped, until it is let go, so
   that it is the limit. On the real one they come as they are written.
 - Latency begins before the write is handed to the server, which takes some of it.

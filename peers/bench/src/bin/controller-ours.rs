@@ -16,7 +16,7 @@ fn main() -> Result<()> {
     let arguments = Arguments::of_process()?;
     let runtime = Runtime::new()?;
     let factory = SharedInformerFactory::new(runtime.block_on(arguments.client())?);
-    let pods = factory.informer::<Pod>();
+    let pods = factory.builder_for::<Pod>().protobuf(arguments.form != "json").build();
     let lister = pods.lister();
     let peer = Reconciling::new(move || lister.len());
     let seen = peer.seen.clone();

@@ -39,10 +39,11 @@ impl Ours {
         let factory = SharedInformerFactory::new(arguments.client().await?);
         let pods: SharedInformer<Pod> = match &*arguments.form {
             "packed" => factory.informer(),
+            "json" => factory.builder_for().protobuf(false).build(),
             "plain" => factory.builder_for().storage(Storage::Plain).build(),
             "decoded" => factory.builder_for().storage(Storage::Decoded).build(),
             "metadata" => factory.builder_for::<PartialObjectMeta<Pod>>().build().cast(),
-            other => bail!("there is no form {other:?}: packed, plain, decoded, metadata"),
+            other => bail!("there is no form {other:?}: packed, json, plain, decoded, metadata"),
         };
         let by_node = arguments.index.then(|| pods.index_by_field("spec.nodeName")).transpose()?;
         let (seen, relist) = (Arc::new(Seen::default()), Arc::new(AtomicU64::new(0)));
