@@ -8,7 +8,7 @@ use crate::limits::ACCEPT_BYTES_MAX;
 use crate::request::Verb;
 use crate::status::Status;
 
-/// What an answer is to be.
+/// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Accepted {
     pub(crate) representation: Representation,
@@ -42,7 +42,7 @@ impl MetaVersion {
     }
 }
 
-/// What this server can answer with; of a collection, the second half is a watch.
+/// The media types this server answers with; of a collection, the second half is a watch.
 const AVAILABLE: [&str; 4] = [
     "application/json",
     "application/vnd.kubernetes.protobuf",
@@ -139,7 +139,7 @@ fn clauses(accept: &str) -> impl Iterator<Item = &str> {
     ranked.into_iter().map(|(_, clause)| clause)
 }
 
-/// What counts when clauses are put in order.
+/// The order of clauses: by quality, then by how specific they are.
 struct Rank {
     quality: f64,
     any_type: bool,
@@ -175,7 +175,7 @@ fn codec(clause: &str) -> Option<Codec> {
     }
 }
 
-/// What a clause asks for, if it is served, and the kind that it asks for it by. Custom objects have no protobuf, but
+/// The answer that a clause asks for, if it is served, and the kind it names. Custom objects have no protobuf, but
 /// their metadata has; tables have none.
 fn served(clause: &str, custom: bool) -> Option<(Accepted, &str)> {
     let codec = codec(clause)?;

@@ -150,7 +150,7 @@ impl<K: 'static> SharedInformer<K> {
         self.core.snapshot(path.as_ref(), false).await
     }
 
-    /// The same also for Secrets, whose values are then in the file. Whoever can read that has them.
+    /// The same, Secrets included: anyone who can read the file can read their values.
     pub async fn snapshot_with_secrets(&self, path: impl AsRef<Path>) -> Result<()> {
         self.core.snapshot(path.as_ref(), true).await
     }

@@ -26,7 +26,7 @@ pub(crate) struct Origin {
     packer: Arc<Packer>,
 }
 
-/// What the objects of a snapshot are. Two informers with the same one would list the same.
+/// Which objects a snapshot holds. Two informers with equal contents would list the same.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
 struct Content {
     group: String,
@@ -42,7 +42,7 @@ struct Content {
     transform: Option<String>,
 }
 
-/// What a snapshot has beside its objects.
+/// The head of a snapshot, before its objects.
 #[derive(PartialEq, Serialize, Deserialize, Debug)]
 struct Manifest {
     content: Content,
@@ -169,7 +169,7 @@ fn unusable(text: impl Into<String>) -> Error {
     Error::new(Cause::Snapshot, text)
 }
 
-/// Files are read and written where that holds nobody up.
+/// Runs file I/O on a thread of its own, so that no task waits for it.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

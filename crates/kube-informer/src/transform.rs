@@ -221,7 +221,7 @@ impl Transform {
         self.steps.iter().any(|step| matches!(step, Step::Map(map) if !has(map)))
     }
 
-    /// What it does, the same text for the same; `None` if it has a function.
+    /// Describes its steps, so that two transforms can be compared; `None` if it has a function.
     pub(crate) fn text(&self) -> Option<String> {
         let step = |step: &Step| {
             let (what, paths) = match step {

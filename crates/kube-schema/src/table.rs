@@ -196,7 +196,7 @@ pub enum Shape {
     Map,
 }
 
-/// What the JSON of a message is.
+/// The form of a message in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// An object of its fields, as nearly always.

@@ -13,7 +13,7 @@ const DAY: i64 = 24 * 60 * 60;
 const FIRST: i64 = -62_167_219_200;
 const LAST: i64 = 253_402_300_799;
 
-/// What Go takes for no time at all, and shows as null: the start of the year 1.
+/// Go's zero time, the start of the year 1, which it writes as null.
 const GO_ZERO: i64 = -62_135_596_800;
 
 impl Timestamp {

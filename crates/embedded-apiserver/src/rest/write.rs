@@ -77,7 +77,7 @@ fn create_named(
     Ok(encoded(StatusCode::CREATED, view.codec(), view.object(&revision)?))
 }
 
-/// What a dry run would have created.
+/// The object that a dry run would have created.
 fn preview(view: &View, draft: &Draft) -> Result<Bytes, Status> {
     let json = draft.preview();
     if view.codec() == Codec::Json {

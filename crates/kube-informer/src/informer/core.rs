@@ -287,7 +287,7 @@ impl Core {
             return refused("there is nothing to take a snapshot of before it has synced");
         }
         let content = self.store.snapshot();
-        // What the cache lacks would be lacking after the next start, and nobody would be told.
+        // The next run would lack these objects too, without an error that says so.
         let failed = self.failures.len();
         if failed > 0 {
             return refused(&format!(

@@ -46,7 +46,7 @@ struct Part {
     waiting: Option<Instant>,
     /// When the cache last took in what the server said: all up to that is there.
     applied: Option<Instant>,
-    /// What the cache is being given is of an earlier run: that it takes it in confirms nothing.
+    /// The cache is being filled from an earlier run, which says nothing of how fresh it is.
     resuming: bool,
     silence_max: Duration,
     /// How many objects the list has brought that is being read, and how many any list has brought:

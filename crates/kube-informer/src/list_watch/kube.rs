@@ -121,7 +121,7 @@ impl KubeListWatch {
         self
     }
 
-    /// What snapshots of it are of.
+    /// The origin that snapshots of this source name.
     pub(crate) fn origin(&self) -> Origin {
         Origin::new(self.client.clone(), &self.target, self.packer.clone())
     }

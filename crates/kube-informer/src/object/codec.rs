@@ -28,7 +28,7 @@ pub(crate) struct Codec {
     pub(super) common: Arc<Common>,
 }
 
-/// What all objects of one informer share.
+/// Shared by all objects of one informer.
 pub(super) struct Common {
     /// Whether there will be a dictionary, if there are enough objects.
     pub(super) packs: bool,

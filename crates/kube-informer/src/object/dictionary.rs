@@ -20,7 +20,7 @@ const OUTPUT_BYTES_MAX: usize = 256 << 10;
 pub(super) struct Dictionary {
     compress: CDict<'static>,
     decompress: DDict<'static>,
-    /// What both were prepared from.
+    /// The bytes that both were prepared from.
     trained: Box<[u8]>,
 }
 
@@ -50,7 +50,7 @@ impl Dictionary {
         Some(Self { compress, decompress, trained })
     }
 
-    /// What [`of`](Self::of) makes the same dictionary of.
+    /// The bytes from which [`of`](Self::of) makes the same dictionary.
     pub(super) fn trained(&self) -> &[u8] {
         &self.trained
     }
@@ -79,7 +79,7 @@ impl Dictionary {
     }
 }
 
-/// What zstd works with. Any dictionary will do.
+/// The working memory of zstd, for use with any dictionary.
 struct Context {
     compressor: CCtx<'static>,
     decompressor: DCtx<'static>,

@@ -121,7 +121,7 @@ impl Packer {
         self.keep_managed_fields
     }
 
-    /// What the transform does, if that can be said.
+    /// Describes the transform, if it has no function.
     pub(crate) fn transform_text(&self) -> Option<String> {
         self.transform.text()
     }

@@ -54,7 +54,7 @@ impl Packer {
     }
 }
 
-/// What was found of an object, and where.
+/// The header of an object, and where its parts are.
 #[derive(Default)]
 struct Read<'a> {
     found: Found<'a>,

@@ -17,7 +17,7 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 /// while its text is being unpacked: whoever else asks for the same object waits and then finds it.
 #[derive(Default)]
 pub(super) struct Unpacked {
-    /// An informer whose bodies nobody reads needs none.
+    /// Made on first use: many informers are never asked for a body.
     slots: OnceLock<Box<[Mutex<Slot>]>>,
     bytes: AtomicUsize,
     #[cfg(test)]

@@ -77,7 +77,7 @@ fn write_new(
     file.sync_all()
 }
 
-/// What was written, or `None` if there is no file.
+/// Reads a snapshot; `None` if there is no file.
 pub(super) fn read(path: &Path, packer: &Packer) -> Result<Option<(Manifest, Vec<Object>)>> {
     let file = match File::open(path) {
         Ok(file) => file,

@@ -58,7 +58,7 @@ pub(super) fn read(record: &[u8], packer: &Packer, codec: &Arc<Codec>) -> Result
     packer.restore(header, body, codec).map_err(Problem::Object)
 }
 
-/// What is left of a record: lengths, and so many bytes each.
+/// The rest of a record: parts, each after its length.
 struct Parts<'a>(&'a [u8]);
 
 impl<'a> Parts<'a> {

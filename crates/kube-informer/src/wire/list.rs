@@ -161,7 +161,7 @@ impl PartialList {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// What came and has not been taken.
+    /// Bytes that have come and have not been taken.
     fn rest(&self) -> &[u8] {
         &self.buffer[self.start..]
     }

@@ -23,14 +23,14 @@ pub(crate) enum Payload<'a> {
     Protobuf(Envelope<'a>),
 }
 
-/// What an object says it is.
+/// The types that an object names.
 #[derive(Default, Debug)]
 pub(crate) struct SaidTypes<'a> {
     pub(crate) kind: Option<Cow<'a, str>>,
     pub(crate) api_version: Option<Cow<'a, str>>,
 }
 
-/// What a bookmark says.
+/// The contents of a bookmark.
 #[derive(Default)]
 pub(crate) struct Bookmark {
     pub(crate) resource_version: String,
@@ -101,7 +101,7 @@ impl<'a> Payload<'a> {
         (Error::new(Cause::Unreadable { key: Some(key) }, text), version)
     }
 
-    /// What a bookmark says. What cannot be read is left out.
+    /// Reads a bookmark. Fields that cannot be read are left out.
     pub(crate) fn bookmark(&self) -> Bookmark {
         #[derive(Default, Deserialize)]
         #[serde(default, rename_all = "camelCase")]

@@ -80,7 +80,7 @@ impl WatchReader {
         }
     }
 
-    /// What the event is, and how long it may be; `part` is its beginning if nothing of it came before.
+    /// The kind of event, and how long it may be; `part` is its beginning if nothing of it came before.
     fn limit(&self, part: &[u8]) -> (&'static str, usize) {
         let begin = if self.pending.is_empty() { part } else { &self.pending };
         let is_error = match self.encoding {

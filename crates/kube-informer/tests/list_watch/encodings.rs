@@ -45,13 +45,13 @@ impl Observer {
         Client::new(Between { observer: self.clone(), service }, "default")
     }
 
-    /// What was asked and sent since the last call.
+    /// Requests and answers since the last call.
     fn take(&self) -> (Vec<String>, Vec<String>) {
         let mut observed = self.0.lock();
         (std::mem::take(&mut observed.asked), std::mem::take(&mut observed.sent))
     }
 
-    /// What was sent since the last call, without the parameters of media types.
+    /// The media types that were sent since the last call, without their parameters.
     fn sent(&self) -> Vec<String> {
         let bare = |sent: &String| sent.split(';').next().unwrap().to_owned();
         self.take().1.iter().map(bare).collect()

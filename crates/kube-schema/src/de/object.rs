@@ -26,7 +26,7 @@ struct Frame<'de> {
     seen: u64,
 }
 
-/// What is still to be shown before the fields.
+/// Members that come before the fields.
 #[derive(Clone, Copy)]
 enum TypeMeta<'de> {
     Both { api_version: &'de str, kind: &'de str },

@@ -152,7 +152,7 @@ fn plain_bodies_stay_plain_on_request() {
     let packer = packer().with_plain_bodies();
     let mut objects: Vec<_> = (0..300).map(|n| pack(&packer, &pod("web", n))).collect();
     assert!(!objects.iter().any(Object::is_packed) && !objects[0].settle());
-    // And are unpacked where somebody else has packed them.
+    // And are unpacked if another packer has packed them.
     let packing = self::packer();
     let theirs: Vec<_> = (0..300).map(|n| pack(&packing, &pod("web", n))).collect();
     let ours = packer.repack(theirs[299].clone()).unwrap();
