@@ -46,7 +46,9 @@ impl Caches {
         scope: &scope::Options,
     ) -> Result<Self, String> {
         let namespaces = scope.namespaces(cluster)?;
-        let factory = SharedInformerFactory::new(cluster.client.clone());
+        // Objects are printed as the server writes them, with fields that only a newer client knows.
+        let factory =
+            SharedInformerFactory::builder(cluster.client.clone()).protobuf(false).build();
         let (tell, errors) = mpsc::unbounded_channel();
         let build = |(place, each): (usize, &Chosen)| {
             let tell = tell.clone();

@@ -110,6 +110,9 @@ impl KubeListWatch {
     /// smaller than JSON, and less work for the server. The answer's content type decides how it is read: a
     /// server that answers in JSON is read too, and one that refuses the offer (406) is asked for JSON from
     /// then on. Informers with a transform or with `Storage::Decoded` work on JSON, and always ask for it.
+    ///
+    /// A field that is newer than this library is kept, but cannot be named: reading the object as JSON, or
+    /// as an untyped value, leaves it out. Programs that show objects as the server has them turn this off.
     pub fn protobuf(mut self, protobuf: bool) -> Self {
         self.protobuf = protobuf;
         self

@@ -88,7 +88,9 @@ impl Watch {
         }
 
         let (tell, errors) = mpsc::unbounded_channel();
-        let factory = SharedInformerFactory::new(cluster.client.clone());
+        // Objects are printed as the server writes them, with fields that only a newer client knows.
+        let factory =
+            SharedInformerFactory::builder(cluster.client.clone()).protobuf(false).build();
         let mut sources = Vec::new();
         let mut events = Vec::new();
         for (place, each) in chosen.into_iter().enumerate() {
