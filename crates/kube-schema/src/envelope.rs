@@ -1,4 +1,4 @@
-//! What Kubernetes puts around protobuf: the envelope of a body, the frames of a watch.
+//! The envelope of a body in protobuf, and the frames of a watch.
 
 use crate::error::{Error, Problem};
 use crate::wire::{Payload, Reader, Wire, first, key, text, varint};

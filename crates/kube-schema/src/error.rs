@@ -1,4 +1,4 @@
-//! What is wrong with bytes or JSON that cannot be translated.
+//! Errors of reading and writing.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde::de;
 
 /// Why something could not be read or written.
 ///
-/// What is wrong with the format is said in terms of fields, never of values. What the type that is read into says
-/// about a value that it does not take is passed on.
+/// An error of the format names fields, never values. A message of the type that is read into is passed on as it is,
+/// and may quote the value that the type does not take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(Box<Problem>);
 
@@ -35,7 +35,7 @@ pub(crate) enum Problem {
     Kind { api_version: String, kind: String },
     /// JSON that does not fit its field.
     Mismatch { field: &'static str, wanted: &'static str },
-    /// What the type that is read into says.
+    /// A message of the type that is read into.
     Other(String),
 }
 

@@ -87,7 +87,7 @@ impl Message {
         })
     }
 
-    /// What its JSON is.
+    /// Its form in JSON.
     pub fn form(self) -> Form {
         self.row().form
     }

@@ -119,7 +119,7 @@ impl<'de> Reader<'de> {
         })
     }
 
-    /// Skips a value. Groups, which nobody writes any more, are skipped without recursion.
+    /// Skips a value. Groups, a form that protobuf has given up, are skipped without recursion.
     pub(crate) fn skip(&mut self, wire: Wire) -> Result<(), Error> {
         let (mut wire, mut groups) = (wire, 0_usize);
         loop {

@@ -14,7 +14,7 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Per informer, and bounded.
 ///
 /// Objects get their ids one after the other, so each of the latest has a slot of its own. A slot is locked
-/// while its text is being unpacked: whoever else asks for the same object waits and then finds it.
+/// while its text is being unpacked: another reader of the same object waits and then finds it.
 #[derive(Default)]
 pub(super) struct Unpacked {
     /// Made on first use: many informers are never asked for a body.

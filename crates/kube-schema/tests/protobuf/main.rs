@@ -1,4 +1,4 @@
-//! JSON to protobuf and back, for every kind; and bytes that nobody should send.
+//! JSON to protobuf and back, for every kind, and hostile bytes.
 
 mod hostile;
 mod made;

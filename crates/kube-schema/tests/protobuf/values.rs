@@ -1,4 +1,4 @@
-//! What single values become, into types of users as well.
+//! Single values, read into types of a program's own as well.
 
 use std::collections::BTreeMap;
 
