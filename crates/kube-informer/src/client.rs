@@ -1,11 +1,12 @@
-//! A client whose connections are few, and are noticed when they die: HTTP/2 where the server speaks it.
+//! A client with few connections, which detects dead ones: HTTP/2 if the server supports it.
 //!
-//! Requests pass kube's own layers (base URI, credentials, headers) and then a [`Transport`], which is
-//! all that differs from `kube::Client::try_from`.
+//! Requests pass through kube's own layers (base URI, credentials, headers) and then a [`Transport`], which is
+//! the only difference from `kube::Client::try_from`.
 //!
 //! # Architecture invariants
-//! - No request waits for a place on a connection that is full: another connection is made.
-//! - A connection carries no more than the server allows, and than its window has room for.
+//! - No request waits for room on a full connection: another connection is opened.
+//! - A connection carries no more requests than the server allows, and than its window has room
+//!   for.
 
 mod connect;
 mod held;
@@ -32,7 +33,7 @@ use connect::{Connectors, Timed};
 use held::Held;
 use pool::Pool;
 
-/// A `kube::Client` that informers share well: over HTTP/2 where the server offers it.
+/// Builds a `kube::Client` that suits informers: HTTP/2 if the server supports it.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,37 +42,37 @@ use pool::Pool;
 /// # Ok(()) }
 /// ```
 ///
-/// It is kube's client in everything that the configuration says: credentials and their renewal, TLS,
-/// proxies, impersonation, headers. It differs in how it connects, which is as client-go does:
+/// It follows the configuration as kube's client does: credentials and their renewal, TLS, proxies,
+/// impersonation, headers. It differs in how it connects, which is how client-go connects:
 ///
-/// - Up to a hundred requests share an HTTP/2 connection, less if the server allows less. kube's client
+/// - Up to a hundred requests share an HTTP/2 connection, or fewer if the server allows fewer. kube's client
 ///   opens an HTTP/1 connection for each watch.
-/// - A connection on which nothing came for 30 seconds is pinged. Without an answer for 15 more it is
-///   given up, and its watches are resumed on another. HTTP/1 connections have TCP keepalive with the same
-///   times.
-/// - Answers of 429, 503 and 504 are not retried below the informer, which does that itself and reports
-///   them, whatever [`Config::default_retry`] says.
-/// - Nothing is compressed. [`Config::read_timeout`] and [`Config::write_timeout`] are those of HTTP/1
-///   connections; on HTTP/2 connections pings take their place.
+/// - A connection that has been silent for 30 seconds is pinged. If there is no response for another 15
+///   seconds, it is closed and its watches are resumed on another one. HTTP/1 connections use TCP keepalive
+///   with the same times.
+/// - Responses of 429, 503 and 504 are not retried by the client, whatever [`Config::default_retry`] says: the
+///   informer retries them itself, and reports them.
+/// - Nothing is compressed. [`Config::read_timeout`] and [`Config::write_timeout`] apply only to HTTP/1
+///   connections; HTTP/2 connections use pings instead.
 ///
-/// Where a server does not offer HTTP/2, without TLS, and for requests that upgrade their connection
-/// (`exec`, `attach`, `port-forward`), it speaks HTTP/1.
+/// It uses HTTP/1 if the server does not support HTTP/2, without TLS, and for requests that upgrade their
+/// connection (`exec`, `attach`, `port-forward`).
 ///
-/// Like `Client::try_from` it runs the credentials plugin of a kubeconfig, if that names one, and must be
-/// called within a tokio runtime. It uses the crypto provider that kube would: with the feature `ring` or
-/// `aws-lc-rs` of kube, or one that the program installs.
+/// Like `Client::try_from`, it runs the kubeconfig's credential plugin, if there is one, and must be called
+/// within a Tokio runtime. It uses the same crypto provider as kube: that of kube's feature `ring` or
+/// `aws-lc-rs`, or one that the program installs.
 ///
 /// Available with the feature `client`. Informers work with any other `kube::Client` as well.
 pub fn client(mut config: Config) -> kube_client::Result<Client> {
     install_crypto_provider();
     let auth = config.auth_layer()?;
     let valid_until = if auth.is_some() {
-        // A plugin that gives tokens need not be run again to learn that it gives no certificate.
+        // A plugin that returns tokens need not run again to learn that it returns no certificate.
         config.auth_info.exec = None;
         None
     } else if config.auth_info.exec.is_some() {
-        // It gives a certificate, and kube tells only its own client when that expires. That client connects to
-        // nothing, and may have been built without proxies.
+        // The plugin returns a certificate, whose expiry kube passes only to its own client. That client opens
+        // no connection, and may have been built without proxy support.
         let mut kubes = config.clone();
         kubes.proxy_url = None;
         *Client::try_from(kubes)?.valid_until()
@@ -88,20 +89,20 @@ pub fn client(mut config: Config) -> kube_client::Result<Client> {
     })
 }
 
-/// Where several are compiled in, rustls panics unless one is installed. kube installs the one that its
-/// features name, but only on the way to a client of its own.
+/// Installs the crypto provider that kube's features select, which kube does only when it builds a client of
+/// its own. If several are compiled in, rustls panics unless one is installed.
 fn install_crypto_provider() {
     let mut config = Config::new(Uri::from_static("http://localhost"));
-    // No roots, so that those of the system are not read for nothing.
+    // No root certificates, to avoid reading those of the system.
     config.root_cert = Some(Vec::new());
     let _ = ClientBuilder::try_from(config);
 }
 
-/// Sends requests, over whichever protocol the server speaks.
+/// Sends requests over the protocol that the server supports.
 #[derive(Clone)]
 struct Transport {
     http1: legacy::Client<Timed, Body>,
-    /// None without TLS, where nothing tells what the server speaks.
+    /// `None` without TLS, where the protocol cannot be negotiated.
     http2: Option<Arc<Pool>>,
 }
 
@@ -116,7 +117,7 @@ impl Transport {
     }
 
     async fn send(self, mut request: Request<Body>) -> Result<Response<Held>, BoxError> {
-        // HTTP/2 connections cannot be made into something else.
+        // HTTP/2 connections cannot be upgraded.
         let pool = self.http2.filter(|_| !request.headers().contains_key(UPGRADE));
         if let Some(pool) = pool {
             while let Some(slot) = pool.slot().await? {
@@ -151,7 +152,7 @@ impl Service<Request<Body>> for Transport {
     }
 }
 
-/// The span that kube's client has for a request.
+/// Creates the span that kube's client has for a request.
 fn span(request: &Request<Body>) -> Span {
     debug_span!(
         "HTTP",

@@ -1,4 +1,4 @@
-//! The status of an object: its conditions, and writing it only where it is different.
+//! The status of an object: its conditions, and writing it only if it differs.
 
 mod differs;
 
@@ -15,17 +15,17 @@ use crate::{Error, Kind, Object, Result};
 
 use differs::differs;
 
-/// As much of a message as the schema of a condition allows, in bytes. A message is often the text of an error, and
-/// a status that is refused because of its length would say nothing at all.
+/// The limit for messages in the schema of a condition, in bytes. A message is often the text of an error, and
+/// a status that is rejected because of its length would say nothing at all.
 const MESSAGE_BYTES_MAX: usize = 32 << 10;
 
-/// The conditions of a status, in their order.
+/// The conditions of a status, in order.
 ///
-/// [`set`](Self::set) follows the rules that Kubernetes has for them: `lastTransitionTime` changes only when
-/// the status does, there is one condition of each type, and new ones come last. Conditions of other
-/// writers and fields that are not part of `metav1.Condition` are kept as they are.
+/// [`set`](Self::set) follows Kubernetes' rules: `lastTransitionTime` changes only when the status does, there
+/// is one condition of each type, and new ones are appended. Conditions of other writers and fields that are
+/// not part of `metav1.Condition` are preserved.
 ///
-/// It serializes as the list, and converts from and into a `Vec<Condition>`.
+/// It serializes as a list, and converts from and into a `Vec<Condition>`.
 ///
 /// ```
 /// use kube_informer::{Conditions, Object};
@@ -67,16 +67,16 @@ pub struct Conditions {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ConditionStatus {
-    /// It is so.
+    /// The condition holds.
     True,
-    /// It is not so.
+    /// The condition does not hold.
     False,
-    /// It cannot be told.
+    /// It is not known whether the condition holds.
     Unknown,
 }
 
 impl ConditionStatus {
-    /// Returns the status as objects have it: `True`, `False` or `Unknown`.
+    /// Returns the status as the API writes it: `True`, `False` or `Unknown`.
     pub fn as_str(self) -> &'static str {
         match self {
             ConditionStatus::True => "True",
@@ -99,18 +99,18 @@ impl fmt::Display for ConditionStatus {
 }
 
 impl Conditions {
-    /// Reads `status.conditions` of an object, which may be absent. What is set afterwards has the object's
-    /// generation as its `observedGeneration`.
+    /// Reads `status.conditions` of an object, which may be absent. Conditions that are set afterwards have the
+    /// object's generation as their `observedGeneration`.
     ///
     /// # Errors
     ///
-    /// If it is not a list.
+    /// If the field is not a list.
     pub fn of<K>(object: &Object<K>) -> Result<Self> {
         let list = object.field("status.conditions")?.unwrap_or_default();
         Ok(Self { list, generation: object.generation() })
     }
 
-    /// Reads a JSON list of conditions; null is an empty one.
+    /// Reads a JSON list of conditions; null is an empty list.
     ///
     /// ```
     /// use kube_informer::Conditions;
@@ -129,7 +129,7 @@ impl Conditions {
         }
     }
 
-    /// Uses `generation` as the `observedGeneration` of what is set from now on.
+    /// Uses `generation` as the `observedGeneration` of conditions that are set from now on.
     ///
     /// ```
     /// use kube_informer::Conditions;
@@ -144,8 +144,8 @@ impl Conditions {
 
     /// Sets a condition as of now, and returns whether that changed anything.
     ///
-    /// The reason is a word in `CamelCase` and must not be empty: schemas of custom resources refuse
-    /// others. A message of more than 32 KiB is cut.
+    /// The reason is a word in `CamelCase` and must not be empty: schemas of custom resources reject anything
+    /// else. A message of more than 32 KiB is truncated.
     pub fn set(
         &mut self,
         type_: &str,
@@ -163,8 +163,8 @@ impl Conditions {
         })
     }
 
-    /// Sets a condition, and returns whether that changed anything. Its `last_transition_time` counts only if
-    /// the status is not what it was; without an `observed_generation` it gets that of the object.
+    /// Sets a condition, and returns whether that changed anything. Its `last_transition_time` is used only if
+    /// the status changes; without an `observed_generation`, the object's generation is used.
     ///
     /// ```
     /// use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -225,7 +225,8 @@ impl Conditions {
         self.list.len() < before
     }
 
-    /// The condition of a type; `None` if there is none, or if it is not a `metav1.Condition`.
+    /// Returns the condition of a type; `None` if there is none, or if it is not a
+    /// `metav1.Condition`.
     pub fn get(&self, type_: &str) -> Option<Condition> {
         typed(self.list.iter().find(|condition| condition["type"] == type_)?)
     }
@@ -237,7 +238,7 @@ impl Conditions {
             .any(|condition| condition["type"] == type_ && condition["status"] == "True")
     }
 
-    /// Returns the conditions as JSON, in their order.
+    /// Returns the conditions as JSON, in order.
     pub fn as_json(&self) -> &[Value] {
         &self.list
     }
@@ -257,7 +258,7 @@ impl From<Vec<Condition>> for Conditions {
     }
 }
 
-/// Entries that are not `metav1.Condition`s are left out.
+/// Skips entries that are not `metav1.Condition`s.
 impl From<&Conditions> for Vec<Condition> {
     fn from(conditions: &Conditions) -> Self {
         conditions.list.iter().filter_map(typed).collect()
@@ -268,25 +269,25 @@ fn typed(condition: &Value) -> Option<Condition> {
     serde_json::from_value(condition.clone()).ok()
 }
 
-/// Writes the status of an object, if it is not what the cached object has.
+/// Writes the status of an object, if it differs from that of the cached object.
 ///
-/// `status` is a JSON merge patch of `/status`: members that it does not name stay as they are, null removes one,
-/// and lists are replaced as a whole. Returns the object as the server has it now, whose
-/// [`resource_version`](Object::resource_version) is what to wait for to read one's own write; `None` if nothing had to
-/// be sent.
+/// `status` is a JSON merge patch of `/status`: members that it does not name stay the same, null removes a
+/// member, and lists are replaced as a whole. Returns the object as the server has it now, whose
+/// [`resource_version`](Object::resource_version) is the version to wait for to read your own write; `None` if
+/// nothing had to be written.
 ///
-/// The patch names the version of the cached object: if another state is there by now, nothing is written. So a status
-/// that was computed from an old state, with an old list of conditions, never replaces a newer one. To write
-/// twice in one reconcile, pass the object that the first call returned.
+/// The patch names the version of the cached object: if the object has changed since, nothing is written. A
+/// status that was computed from an old state, with an old list of conditions, therefore never replaces a newer
+/// one. To write twice in one reconcile, pass the object that the first call returned.
 ///
-/// The `api` may be one of all namespaces.
+/// The `api` may cover all namespaces.
 ///
 /// # Errors
 ///
 /// - [`is_conflict`](Error::is_conflict): the object has changed. Retry once the cache has the newer state.
 /// - [`is_not_found`](Error::is_not_found): the object is gone, or its resource has no status subresource.
-/// - [`is_invalid`](Error::is_invalid): the `api` is not that of the object.
-/// - Everything else that a request can fail with.
+/// - [`is_invalid`](Error::is_invalid): the `api` is for another resource.
+/// - Any other error of a request.
 ///
 /// # Examples
 ///

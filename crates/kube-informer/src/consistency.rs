@@ -1,4 +1,4 @@
-//! Read your own writes: a record of what was written, and whether the caches have it.
+//! Read your own writes: records what was written, and checks whether the caches include it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use crate::workqueue::Task;
 use crate::{ObjectKey, ResourceVersion, SharedInformer};
 
-/// Remembers what was written while a task was worked on, and says whether the caches have it: work
-/// that reads a cache which is older than its own writes makes the same decision twice.
+/// Records what was written while a task was processed, and checks whether the caches include it. A
+/// worker that reads a cache older than its own writes makes the same decision twice.
 ///
-/// This is client-go's `ConsistencyStore` (1.38). A [`Controller`](crate::Controller) has one and asks it
-/// before each reconcile; programs with a work queue of their own use it as follows.
+/// This is client-go's `ConsistencyStore` (1.38). A [`Controller`](crate::Controller) has one and checks it
+/// before each reconcile; programs with their own work queue use it as follows.
 ///
 /// ```
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -45,34 +45,35 @@ use crate::{ObjectKey, ResourceVersion, SharedInformer};
 /// ```
 pub struct ConsistencyStore<T: Task = ObjectKey>(Mutex<HashMap<T, Vec<Write>>>);
 
-/// The newest version that was written of what an informer caches.
+/// The newest version that was written of an object that an informer caches.
 struct Write {
     informer: SharedInformer,
     version: ResourceVersion,
 }
 
-/// A cache that does not have yet what was written.
+/// A cache that does not include a write yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Behind {
     /// The name of the informer.
     pub informer: Arc<str>,
-    /// The version that its cache is at; empty before its first list.
+    /// The version of its cache; empty before its first list.
     pub read: ResourceVersion,
     /// The version that was written.
     pub wrote: ResourceVersion,
 }
 
 impl<T: Task> ConsistencyStore<T> {
-    /// Nothing has been written yet.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self(Mutex::new(HashMap::new()))
     }
 
-    /// Something was written for this task, of which the server says that it is at this version, and
-    /// which this informer caches. Of several versions the newest counts.
+    /// Records that an object that `informer` caches was written for this task, and has this version on the
+    /// server. Only the newest of several versions counts.
     ///
-    /// A version that is no number is not recorded: no cache could be known to have reached it.
+    /// A version that is not a number is ignored, because there is no way to know when a cache has
+    /// reached it.
     pub fn wrote_at<K: 'static>(
         &self,
         task: &T,
@@ -92,10 +93,11 @@ impl<T: Task> ConsistencyStore<T> {
         }
     }
 
-    /// Whether all caches have what was written for this task; if so, that is forgotten.
+    /// Checks whether all caches include what was written for this task. If so, the record is
+    /// removed.
     ///
-    /// A cache that has not been filled yet has nothing. One that is at a version which cannot be
-    /// compared, or whose informer has stopped, is not waited for.
+    /// A cache that has not synced yet includes nothing. A cache whose version cannot be compared,
+    /// or whose informer has stopped, is not waited for.
     pub fn ensure_ready(&self, task: &T) -> Result<(), Behind> {
         let mut tasks = self.0.lock();
         let Some(writes) = tasks.get_mut(task) else { return Ok(()) };
@@ -103,17 +105,17 @@ impl<T: Task> ConsistencyStore<T> {
         let behind = writes.first().map(Write::behind);
         let forgotten = behind.is_none().then(|| tasks.remove_entry(task));
         drop(tasks);
-        // The last handle of an informer stops it: that is not for under a lock.
+        // Dropping the last handle of an informer stops it, which must not happen under a lock.
         drop((reached, forgotten));
         behind.map_or(Ok(()), Err)
     }
 
-    /// Whether something that was written for this task has not been asked for since.
+    /// Returns whether there is a write for this task that has not been checked since.
     pub(crate) fn is_recorded(&self, task: &T) -> bool {
         self.0.lock().contains_key(task)
     }
 
-    /// Forgets what was written for this task.
+    /// Removes the record of this task.
     pub fn clear(&self, task: &T) {
         let _writes = self.0.lock().remove_entry(task);
     }

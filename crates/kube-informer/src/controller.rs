@@ -1,9 +1,9 @@
-//! Informers, a work queue and workers: a reconcile loop.
+//! A reconcile loop, made of informers, a work queue and workers.
 //!
-//! A controller reconciles the objects of one kind: it looks at one of them, and at whatever else its
-//! caches have, and brings the world to where the object wants it. It is told *which* object to look at,
-//! never what happened to it, so that nothing is missed when several things happen at once, or when it was
-//! not running.
+//! A controller reconciles the objects of one kind: it looks at one object and at anything else in its caches,
+//! and brings the world to the state that the object asks for. It learns *which* object to look at, never what
+//! happened to it, so nothing is missed if several things happen at once, or while the controller is not
+//! running.
 //!
 //! ```
 //! use k8s_openapi::api::apps::v1::Deployment;
@@ -39,18 +39,17 @@
 //!
 //! # What it promises
 //!
-//! - Nothing is reconciled before all caches that the controller uses are synced.
+//! - Nothing is reconciled before all caches that the controller uses have synced.
 //! - A key is never reconciled twice at the same time, however many workers there are.
-//! - A change is never missed: whatever comes while a key is being reconciled has it reconciled once more.
-//! - A reconcile that fails, panics or takes too long is retried, each time after a longer pause, while
-//!   other keys go on.
-//! - A reconcile does not begin before the caches have what this controller [wrote](Request::wrote) for
-//!   the same key. Something written that is deleted before any cache has seen it, which no event tells, is
-//!   noticed too: the key is reconciled once more after ten seconds.
+//! - No change is missed: a change that arrives while its key is being reconciled causes another reconcile.
+//! - A reconcile that fails, panics or times out is retried with a growing delay, which affects no other key.
+//! - A reconcile does not start before the caches include what this controller [wrote](Request::wrote) for the
+//!   same key. If what was written is deleted before any cache has seen it, no event arrives for it; the key is
+//!   therefore reconciled once more after ten seconds.
 //!
-//! Informers are shared: ten controllers of one kind cost one list and one watch. With
-//! [leader election](Controller::leader_election) keys are reconciled only while this process leads; the caches
-//! are filled before that.
+//! Informers are shared: ten controllers of one kind cost one list and one watch. With [leader
+//! election](Controller::leader_election), keys are reconciled only while this process leads; the caches are
+//! filled before that.
 
 mod predicate;
 mod request;
@@ -79,14 +78,14 @@ pub use status::{ControllerHandle, ControllerStatus, Phase};
 use run::Loop;
 use status::Shared;
 
-/// How long what runs when the controller is stopped may take to finish.
+/// Default time that running reconciles have to finish when the controller is stopped.
 const GRACEFUL_STOP: Duration = Duration::from_secs(30);
 
-/// How long a key waits until the caches have what was written for it. Caches are behind for as long as
-/// a watch takes to come back; longer than this, it is better to work with what there is.
+/// Default limit for how long a key waits until the caches include what was written for it. Caches lag for as
+/// long as a watch takes to recover; beyond this, it is better to work with the available state.
 const CONSISTENCY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A reconcile loop to be. See the [module](self).
+/// Builds and runs a reconcile loop. See the [module](self).
 #[must_use = "nothing happens until run"]
 pub struct Controller<K = Untyped> {
     informer: SharedInformer<K>,
@@ -116,7 +115,7 @@ struct Options {
 }
 
 impl<K: 'static> Controller<K> {
-    /// Reconciles every object of this informer: when it is there, when it changes, when it is gone.
+    /// Creates a controller that reconciles every object of this informer when it is added, changed or deleted.
     pub fn new(informer: &SharedInformer<K>) -> Self {
         let options = Options {
             workers: 1,
@@ -138,13 +137,14 @@ impl<K: 'static> Controller<K> {
         }
     }
 
-    /// A name for logs, status and metrics; that of the informer otherwise. The first name stays.
+    /// Sets the name for logs, status and metrics; the informer's name by default. Only the first
+    /// name is used.
     pub fn name(self, name: &str) -> Self {
         self.shared.set_name(name);
         self
     }
 
-    /// Only the events of the main kind that this lets pass.
+    /// Ignores events of the main kind that the predicate rejects.
     pub fn when(mut self, predicate: Predicate<K>) -> Self {
         self.predicate = Some(match self.predicate.take() {
             None => predicate,
@@ -153,12 +153,13 @@ impl<K: 'static> Controller<K> {
         self
     }
 
-    /// Also when something changes that an object of the main kind owns (`controller: true`).
+    /// Also reconciles the owner (`controller: true`) of an object of this informer when that
+    /// object changes.
     pub fn owns<T: 'static>(self, informer: &SharedInformer<T>) -> Self {
         self.owns_when(informer, Predicate::new(|_| true))
     }
 
-    /// The same for the events that a predicate lets pass.
+    /// Like [`owns`](Self::owns), for events that a predicate accepts.
     pub fn owns_when<T: 'static>(
         self,
         informer: &SharedInformer<T>,
@@ -168,10 +169,11 @@ impl<K: 'static> Controller<K> {
         self.watches_when(informer, predicate, move |object| owner_key(object, &owners))
     }
 
-    /// Also when an object changes that concerns objects of the main kind: the function says which.
+    /// Also reconciles the objects of the main kind that a function returns for an object of this
+    /// informer when that object changes.
     ///
-    /// It is asked about the former state of an object too, and should do no more than look something
-    /// up: every event goes through it.
+    /// The function is called for the previous state of an object too. It should be quick, such as a lookup: it
+    /// sees every event.
     pub fn watches<T: 'static, Keys: IntoIterator<Item = ObjectKey>>(
         self,
         informer: &SharedInformer<T>,
@@ -180,7 +182,7 @@ impl<K: 'static> Controller<K> {
         self.watches_when(informer, Predicate::new(|_| true), concerns)
     }
 
-    /// The same for the events that a predicate lets pass.
+    /// Like [`watches`](Self::watches), for events that a predicate accepts.
     pub fn watches_when<T: 'static, Keys: IntoIterator<Item = ObjectKey>>(
         mut self,
         informer: &SharedInformer<T>,
@@ -195,8 +197,8 @@ impl<K: 'static> Controller<K> {
         self.needs(informer)
     }
 
-    /// Waits for this cache too before anything is reconciled, because reconciles read it. Nothing is
-    /// reconciled because of it.
+    /// Waits for this cache too before anything is reconciled, because reconciles read it. Its events cause no
+    /// reconciles.
     pub fn needs<T: 'static>(mut self, informer: &SharedInformer<T>) -> Self {
         if !self.caches.iter().any(|known| known.is_same(informer)) {
             self.caches.push(informer.clone().cast());
@@ -204,41 +206,42 @@ impl<K: 'static> Controller<K> {
         self
     }
 
-    /// How many keys are reconciled at the same time; 1 without this, as in controller-runtime.
+    /// Sets the number of keys that are reconciled concurrently; 1 by default, as in
+    /// controller-runtime.
     pub fn workers(mut self, workers: usize) -> Self {
         self.options.workers = workers.max(1);
         self
     }
 
-    /// How long a reconcile may take. One that takes longer is dropped where it waits, and retried.
-    /// Without this there is no limit.
+    /// Sets the timeout of a reconcile. When it expires, the future is dropped and the key is
+    /// retried. There is none by default.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.options.timeout = Some(limit);
         self
     }
 
-    /// How keys that fail wait: from 5 ms, twice as long each time, up to 1,000 s without this. The
-    /// first limiter stays.
+    /// Sets the delays of failing keys; by default from 5 ms, doubling with each failure, up to
+    /// 1,000 s. Only the first limiter is used.
     pub fn rate_limiter(self, limiter: impl RateLimiter<ObjectKey>) -> Self {
         self.shared.queue.decide(limiter);
         self
     }
 
-    /// How long the first lists may take altogether before [`run`](Self::run) gives up. Without this it
-    /// does so after 2 minutes in which nothing arrives.
+    /// Sets how long the first lists may take altogether before [`run`](Self::run) gives up. By default it does
+    /// so after 2 minutes without progress.
     pub fn sync_timeout(mut self, limit: Duration) -> Self {
         self.options.sync_timeout = Some(limit);
         self
     }
 
-    /// How long a key may wait until the caches have what was [written](Request::wrote) for it, 30 s
-    /// without this. When that is over it is reported, and the key is reconciled all the same.
+    /// Sets how long a key may wait until the caches include what was [written](Request::wrote) for it; 30 s by
+    /// default. After that it is reported, and reconciled anyway.
     pub fn consistency_timeout(mut self, limit: Duration) -> Self {
         self.options.consistency_timeout = limit;
         self
     }
 
-    /// Told of every reconcile that fails, panics, takes too long, or runs on a cache that is behind.
+    /// Calls a function for every reconcile that fails, panics, times out, or runs on a cache that lags behind.
     pub fn on_error(
         mut self,
         report: impl Fn(&ObjectKey, &BoxError) + Send + Sync + 'static,
@@ -247,9 +250,9 @@ impl<K: 'static> Controller<K> {
         self
     }
 
-    /// Stops when this is ready: no reconcile begins after that, and those that run are
-    /// [given time](Self::graceful_stop) to finish. Keys that are still queued are
-    /// dropped: the next instance lists everything again.
+    /// Stops the controller when this future completes: no new reconcile starts, and running ones
+    /// are [given time](Self::graceful_stop) to finish. Keys that are still queued are dropped,
+    /// because the next instance lists everything again.
     pub fn stop_on(mut self, stop: impl Future + Send + 'static) -> Self {
         let before = self.options.stop;
         self.options.stop = async move {
@@ -263,8 +266,8 @@ impl<K: 'static> Controller<K> {
         self
     }
 
-    /// How long reconciles that run may take to finish when the controller is stopped, 30 s without this.
-    /// Those that take longer are dropped where they wait.
+    /// Sets how long running reconciles may take to finish when the controller is stopped; 30 s by default.
+    /// After that they are dropped.
     pub fn graceful_stop(mut self, limit: Duration) -> Self {
         self.options.graceful_stop = limit;
         self
@@ -272,13 +275,13 @@ impl<K: 'static> Controller<K> {
 
     /// Reconciles only while this candidate leads.
     ///
-    /// The caches are filled, and the queue with them, before that: a new leader begins at once. When
-    /// leadership is lost, reconciles that run are dropped before another candidate can lead, and the
-    /// controller waits until it leads again. When it is stopped it finishes what runs, and then releases the
-    /// lease.
+    /// The caches and the queue are filled before that, so a new leader starts without delay. When leadership
+    /// is lost, running reconciles are dropped before another candidate can lead, and the controller waits
+    /// until it leads again. When the controller is stopped, it finishes running reconciles and then releases
+    /// the lease.
     ///
-    /// Controllers that are given clones of one elector lead together: the lease is released when the last
-    /// of them has stopped. See [fencing](crate::leader_election#fencing) for what this cannot prevent.
+    /// Controllers with clones of one elector lead together: the lease is released when the last of them has
+    /// stopped. See [fencing](crate::leader_election#fencing) for the limits of this guarantee.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -295,20 +298,20 @@ impl<K: 'static> Controller<K> {
         self
     }
 
-    /// The queue, to add keys from elsewhere.
+    /// Returns the queue, to add keys from elsewhere.
     pub fn queue(&self) -> &WorkQueue {
         &self.shared.queue
     }
 
-    /// To look at the controller, and to stop it, while it runs.
+    /// Returns a handle to observe and stop the controller while it runs.
     pub fn handle(&self) -> ControllerHandle {
         ControllerHandle::new(self.shared.clone())
     }
 
-    /// Starts the informers that it uses, waits until they are synced, and reconciles until it is
-    /// stopped, or one of the informers is.
+    /// Starts the informers that the controller uses, waits until they have synced, and reconciles
+    /// until the controller or one of the informers is stopped.
     ///
-    /// Dropping the future stops it at once: reconciles that run are dropped where they wait.
+    /// Dropping the future stops it at once, and drops running reconciles.
     pub async fn run(self, reconciler: impl Reconciler<K>) -> Result<(), NotSynced> {
         let reconciler = Arc::new(reconciler);
         let reconcile = move |request: Request| -> BoxFuture<'static, _> {

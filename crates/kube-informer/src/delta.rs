@@ -4,44 +4,45 @@ use std::ops::Deref;
 
 use crate::{Deleted, Error, Object, ObjectKey, ResourceVersion};
 
-/// One change.
+/// A change to a store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Delta {
-    /// Seen as added.
+    /// An object that a watch reported as added.
     Added(Object),
-    /// Seen as modified.
+    /// An object that a watch reported as modified.
     Updated(Object),
-    /// Seen, or found out, as gone.
+    /// An object that a watch reported as deleted, or that a list no longer contains.
     Deleted(Deleted),
-    /// Part of a list.
+    /// An object of a list.
     Replaced(Object),
-    /// A whole list at once; the in-order discipline gives this instead of many `Replaced`.
+    /// A whole list; the in-order discipline has this instead of many `Replaced`.
     ReplacedAll {
         /// The objects.
         objects: Vec<Object>,
-        /// Items of the list that could not be kept.
+        /// Items of the list that could not be stored.
         unreadable: Vec<Error>,
         /// The version of the list.
         version: ResourceVersion,
     },
-    /// A resync: tells handlers again about an object that a store has. It changes no store.
+    /// A resync: notifies handlers again of an object in the store. The store does not change.
     Sync(Object),
-    /// The version advanced.
+    /// The version has advanced.
     Bookmark(ResourceVersion),
-    /// An object that could not be kept.
+    /// An object that could not be stored.
     Unreadable {
-        /// Which, as far as is known, and why.
+        /// The reason, with the object's key if it is known.
         error: Error,
-        /// Its version.
+        /// The version of the object.
         version: ResourceVersion,
-        /// It is gone.
+        /// Whether the object was deleted.
         deleted: bool,
     },
 }
 
 impl Delta {
-    /// The object that it is about; none for lists, bookmarks and objects that could not be kept.
+    /// Returns the object that changed; `None` for lists, bookmarks and objects that could not be
+    /// stored.
     pub fn object(&self) -> Option<&Object> {
         match self {
             Delta::Added(object)
@@ -53,8 +54,8 @@ impl Delta {
         }
     }
 
-    /// The key of the object that it is about, also of one that could not be kept if its key could be
-    /// read; none for lists and bookmarks.
+    /// Returns the key of the object that changed, even if it could not be stored, provided that its key could
+    /// be read; `None` for lists and bookmarks.
     pub fn key(&self) -> Option<&ObjectKey> {
         match self {
             Delta::Unreadable { error, .. } => error.key(),
@@ -62,7 +63,7 @@ impl Delta {
         }
     }
 
-    /// The keys that it is about: its own, or those of a list.
+    /// Returns the keys of all objects that changed, including those of a list.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
         let (objects, unreadable) = match self {
             Delta::ReplacedAll { objects, unreadable, .. } => (&objects[..], &unreadable[..]),
@@ -72,7 +73,7 @@ impl Delta {
         listed.chain(unreadable.iter().filter_map(Error::key)).chain(self.key())
     }
 
-    /// The part of it that is about a key: itself, or the entries of a list that have the key.
+    /// Returns the changes of one key: this one, or the list's entries with that key.
     pub(crate) fn about(&self, key: &ObjectKey) -> Vec<Delta> {
         let Delta::ReplacedAll { objects, unreadable, version } = self else {
             return Vec::from_iter((self.key() == Some(key)).then(|| self.clone()));
@@ -87,19 +88,19 @@ impl Delta {
         objects.cloned().map(Delta::Replaced).chain(unreadable).collect()
     }
 
-    /// The object that it puts into a store.
+    /// Returns the object that a store has after this change.
     pub(crate) fn put(&self) -> Option<&Object> {
         self.object().filter(|_| !matches!(self, Delta::Deleted(_) | Delta::Sync(_)))
     }
 }
 
-/// Changes that were popped from a [`DeltaFifo`](crate::DeltaFifo) together: one, a batch, or all
-/// changes of one key. Reads like a slice.
+/// Changes that were popped from a [`DeltaFifo`](crate::DeltaFifo) together: a single one, a batch,
+/// or all changes of one key. Dereferences to a slice.
 #[derive(Clone, Debug, Default)]
 pub struct Deltas {
     /// The changes, oldest first.
     pub deltas: Vec<Delta>,
-    /// Whether they belong to the first list: the queue had not synced before they were popped
+    /// Whether they belong to the first list: the queue had not synced when they were popped
     /// (client-go's `isInInitialList`).
     pub initial: bool,
 }

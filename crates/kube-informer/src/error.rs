@@ -1,4 +1,4 @@
-//! One error, with predicates.
+//! The crate's error type, with predicates.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -10,25 +10,25 @@ use kube_core::Status;
 use crate::shown::shown;
 use crate::{ObjectKey, ResourceVersion};
 
-/// Longer than any text of ours: more was written by a server, or by hooks.
+/// Longer than any message of this crate: the rest comes from a server or from a hook.
 const TEXT_CHARS_MAX: usize = 4000;
 
-/// What hooks may fail with; `anyhow::Error`, `kube::Error` and `String` all convert.
+/// The error of a hook; `anyhow::Error`, `kube::Error` and `String` all convert into it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong, opaque; ask it with the predicates. Cheap to clone.
+/// The error type of this crate: opaque, with a predicate for each cause. Cheap to clone.
 ///
-/// Its text says what was wrong, where, and where possible what to do about it. It never contains
-/// the body of an object, a token, or a header, and is one line: whatever a server or a hook has written is
-/// in it with control characters escaped, and cut off where it is long.
+/// The message says what failed, where, and if possible what to do about it. It never contains an object's
+/// body, a token or a header, and is a single line: control characters in text from a server or a hook are
+/// escaped, and long text is truncated.
 ///
-/// The text is complete: it has what the underlying error says, as far as that is safe to repeat.
-/// [`source`](std::error::Error::source) gives that error itself, to programs that look for its type:
-/// the client's where a connection failed (`kube::Error`, with hyper's and the `io::Error` below it),
-/// that of a transform, or that of a store. Errors of credential plugins and of decoding have no
-/// source, because their texts quote tokens and values.
+/// The message is complete: it includes that of the underlying error as far as it is safe to repeat.
+/// [`source`](std::error::Error::source) returns the underlying error itself, for programs that look for its
+/// type: the client's if a connection failed (`kube::Error`, with hyper's error and the `io::Error` below it),
+/// or that of a transform or a store. Errors of credential plugins and of decoding have no source, because
+/// their messages quote tokens and values.
 ///
 /// ```
 /// use std::error::Error as _;
@@ -53,42 +53,42 @@ struct Inner {
 
 type Source = Arc<dyn StdError + Send + Sync>;
 
-/// What went wrong, as far as anybody decides by it.
+/// The cause of an error, as far as code depends on it.
 #[derive(Clone, Debug)]
 pub(crate) enum Cause {
-    /// The server said no, by its HTTP status or by an ERROR event inside a watch.
+    /// The server refused, with its HTTP status or with an ERROR event inside a watch.
     Api { status: Box<Status>, retry_after: Option<Duration>, in_stream: bool },
-    /// Nobody listens at the address.
+    /// The connection was refused.
     Refused,
-    /// The connection or the stream broke: reset, truncated, timed out on the way.
+    /// The connection or the stream broke: it was reset, truncated, or timed out on the way.
     Broken,
-    /// No answer, or none in time.
+    /// There was no response, or none in time.
     Timeout,
-    /// A watch on which nothing came for longer than the server's bookmarks take.
+    /// A watch was silent for longer than the interval between the server's bookmarks.
     Silence,
-    /// An answer that is not what was asked for: not JSON, not a list, another kind, too large.
+    /// The response is not the expected one: not JSON, not a list, another kind, or too large.
     Protocol,
-    /// A version older than one that was seen before: the server has another history.
+    /// The version is older than one that was seen before: the server has a different history.
     Regressed,
-    /// An object that has changed since it was read, or is gone.
+    /// The object has changed since it was read, or is gone.
     Conflict,
-    /// A body that cannot be decoded as the type that was asked for.
+    /// The body cannot be decoded as the requested type.
     Decode { key: Option<ObjectKey> },
-    /// An object that cannot be kept: no metadata, or a transform that failed.
+    /// The object cannot be stored: it has no metadata, or its transform failed.
     Unreadable { key: Option<ObjectKey> },
-    /// A store that did not take a list.
+    /// A store rejected a list.
     Store,
-    /// A snapshot that cannot be written, or that an informer cannot begin with.
+    /// A snapshot cannot be written, or an informer cannot start from it.
     Snapshot,
-    /// No index of that name.
+    /// No index has this name.
     UnknownIndex,
-    /// Another index of that name.
+    /// Another index has this name.
     IndexConflict,
-    /// A version that the cache's cannot be compared with.
+    /// The version cannot be compared with the cache's.
     IncomparableVersion,
     /// The informer or factory was stopped.
     Stopped,
-    /// Somebody called us with something that cannot be.
+    /// The caller passed an invalid argument.
     Invalid,
 }
 
@@ -121,30 +121,30 @@ impl Error {
         Self::new(Cause::Stopped, "the informer has been stopped")
     }
 
-    /// What a server answered: for sources of one's own, and for fakes. `in_stream` where it came as
-    /// an event of a watch, as a 410 usually does.
+    /// Creates an error from a server's response: for custom sources, and for fakes. `in_stream` says whether
+    /// it came as an event of a watch, as a 410 usually does.
     pub fn from_status(status: Status, in_stream: bool) -> Self {
         let text = format!("the server says {}: {}", status.code, status.message);
         Self::new(Cause::Api { status: Box::new(status), retry_after: None, in_stream }, text)
     }
 
-    /// A connection or a stream that broke: for sources of one's own, and for fakes.
+    /// Creates an error for a connection or a stream that broke: for custom sources, and for fakes.
     pub fn connection(text: impl Into<String>) -> Self {
         Self::new(Cause::Broken, text)
     }
 
-    /// The same error with words before its text that say what failed by it.
+    /// Returns the same error, with the failed operation prepended to its message.
     pub(crate) fn within(&self, what: impl fmt::Display) -> Self {
         Self::new(self.cause().clone(), format!("{what}: {self}")).caused_as(self)
     }
 
-    /// The same error with a [`source`](std::error::Error::source). The text stays as it is, so the
-    /// source should say nothing that must not be shown.
+    /// Returns the same error with a [`source`](std::error::Error::source). The message stays the
+    /// same. The source is visible to the program, so it should contain no secrets.
     pub fn caused_by(self, source: impl Into<BoxError>) -> Self {
         self.with_source(Some(Arc::from(source.into())))
     }
 
-    /// The same error with the source of another, which it replaces.
+    /// Returns the same error with the source of the error that it replaces.
     pub(crate) fn caused_as(self, replaced: &Error) -> Self {
         self.with_source(replaced.0.source.clone())
     }
@@ -158,7 +158,7 @@ impl Error {
         &self.0.cause
     }
 
-    /// The object that this is about, if it is about one.
+    /// Returns the key of the object that the error is about, if there is one.
     pub fn key(&self) -> Option<&ObjectKey> {
         match self.cause() {
             Cause::Decode { key } | Cause::Unreadable { key } => key.as_ref(),
@@ -166,7 +166,7 @@ impl Error {
         }
     }
 
-    /// The server's `Status`, if it sent one.
+    /// Returns the server's `Status`, if it sent one.
     pub fn status(&self) -> Option<&Status> {
         match self.cause() {
             Cause::Api { status, .. } => Some(status),
@@ -174,119 +174,127 @@ impl Error {
         }
     }
 
-    /// A body could not be decoded as the type that was asked for.
+    /// Returns whether a body could not be decoded as the requested type.
     pub fn is_decode(&self) -> bool {
         matches!(self.cause(), Cause::Decode { .. })
     }
-    /// An object could not be kept: it has no metadata, is of another kind, or a transform failed.
+    /// Returns whether an object could not be stored: it has no metadata, is of another kind, or
+    /// its transform failed.
     pub fn is_unreadable(&self) -> bool {
         matches!(self.cause(), Cause::Unreadable { .. })
     }
-    /// 401: the server does not know who we are (any more).
+    /// Returns whether the server responded with 401: it does not accept the credentials, or no
+    /// longer.
     pub fn is_unauthorized(&self) -> bool {
         self.code_or_reason(401, "Unauthorized")
     }
-    /// 403: who we are may not do this.
+    /// Returns whether the server responded with 403: the user lacks the permission.
     pub fn is_forbidden(&self) -> bool {
         self.code_or_reason(403, "Forbidden")
     }
-    /// 404: the resource is not served (a definition not installed, or gone).
+    /// Returns whether the server responded with 404: the resource is not served (its CRD is not
+    /// installed, or was removed).
     pub fn is_not_found(&self) -> bool {
         self.code_or_reason(404, "NotFound")
     }
-    /// 409, or a JSON patch whose test failed: the object has changed since it was read, or is gone. Retry
-    /// once the cache has the newer state.
+    /// Returns whether the server responded with 409, or the test of a JSON patch failed: the object has
+    /// changed since it was read, or is gone. Retry once the cache has the newer state.
     pub fn is_conflict(&self) -> bool {
         matches!(self.cause(), Cause::Conflict) || self.code_or_reason(409, "Conflict")
     }
-    /// 409: there is an object of that name.
+    /// Returns whether the server responded with 409 because an object of that name exists.
     pub fn is_already_exists(&self) -> bool {
         self.status().is_some_and(|status| status.reason == "AlreadyExists")
     }
-    /// 410, by HTTP status or inside a stream: the version is too old, a relist follows.
+    /// Returns whether the server responded with 410, as its HTTP status or inside a stream: the
+    /// version has expired, and the informer relists.
     pub fn is_expired(&self) -> bool {
         self.code_or_reason(410, "Expired") || self.code_or_reason(410, "Gone")
     }
-    /// 429: the server asks for patience.
+    /// Returns whether the server responded with 429: it is throttling requests.
     pub fn is_too_many_requests(&self) -> bool {
         self.code_or_reason(429, "TooManyRequests")
     }
-    /// The server said no, by its HTTP status or by an ERROR event inside a watch:
-    /// [`status`](Self::status) has its answer. The predicates above tell some of them apart.
+    /// Returns whether the server refused, with its HTTP status or with an ERROR event inside a
+    /// watch: [`status`](Self::status) has the details. The predicates above distinguish some of
+    /// these errors.
     pub fn is_api(&self) -> bool {
         matches!(self.cause(), Cause::Api { .. })
     }
-    /// Nobody listens at the server's address.
+    /// Returns whether the connection was refused: no server is listening at the address.
     pub fn is_connection_refused(&self) -> bool {
         matches!(self.cause(), Cause::Refused)
     }
-    /// The connection could not be made, or it broke: reset, closed in the middle of an answer, a TLS
-    /// handshake or credentials that failed. Refused connections are
-    /// [another thing](Self::is_connection_refused).
+    /// Returns whether a connection could not be established or broke: it was reset, closed in the middle of a
+    /// response, or failed in the TLS handshake or for lack of credentials. For refused connections, see
+    /// [`is_connection_refused`](Self::is_connection_refused).
     pub fn is_connection_broken(&self) -> bool {
         matches!(self.cause(), Cause::Broken)
     }
-    /// No answer, or none in time. A server that itself reports a timeout has answered:
-    /// [`is_api`](Self::is_api).
+    /// Returns whether there was no response in time. A server that itself reports a timeout has
+    /// responded: see [`is_api`](Self::is_api).
     pub fn is_timeout(&self) -> bool {
         matches!(self.cause(), Cause::Timeout)
     }
-    /// A watch on which nothing came for too long: the connection is taken for dead.
+    /// Returns whether a watch was silent for so long that its connection is considered dead.
     pub fn is_silence(&self) -> bool {
         matches!(self.cause(), Cause::Silence)
     }
-    /// The answer is not what was asked for: not JSON, not a list, another kind, too large.
+    /// Returns whether the response is not the expected one: not JSON, not a list, another kind, or
+    /// too large.
     pub fn is_protocol(&self) -> bool {
         matches!(self.cause(), Cause::Protocol)
     }
-    /// The server is at an older version than before, as after a restore of its etcd.
+    /// Returns whether the server is at an older version than before, as after a restore of its
+    /// etcd.
     pub fn is_regressed(&self) -> bool {
         matches!(self.cause(), Cause::Regressed)
     }
-    /// A store of the program's own did not take a list; it is offered the next one after a pause.
+    /// Returns whether a custom store rejected a list; it is offered the next one after a pause.
     pub fn is_store(&self) -> bool {
         matches!(self.cause(), Cause::Store)
     }
-    /// A snapshot cannot be written, or an informer cannot begin with it: it is damaged, or of something
-    /// else. Such an informer lists as it would without one.
+    /// Returns whether a snapshot cannot be written, or an informer cannot start from it because it is damaged
+    /// or describes something else. Such an informer lists as it would without a snapshot.
     pub fn is_snapshot(&self) -> bool {
         matches!(self.cause(), Cause::Snapshot)
     }
-    /// There is another index of that name.
+    /// Returns whether another index has this name.
     pub fn is_index_conflict(&self) -> bool {
         matches!(self.cause(), Cause::IndexConflict)
     }
-    /// No index of that name.
+    /// Returns whether no index has this name.
     pub fn is_unknown_index(&self) -> bool {
         matches!(self.cause(), Cause::UnknownIndex)
     }
-    /// A version was waited for that cannot be compared with the cache's: only decimal numbers can.
+    /// Returns whether the program waited for a version that cannot be compared with the cache's:
+    /// only decimal numbers can.
     pub fn is_incomparable_version(&self) -> bool {
         matches!(self.cause(), Cause::IncomparableVersion)
     }
-    /// The informer or factory was stopped.
+    /// Returns whether the informer or factory was stopped.
     pub fn is_stopped(&self) -> bool {
         matches!(self.cause(), Cause::Stopped)
     }
-    /// The program asked for something that cannot be: a malformed key, selector or path, an object
-    /// that cannot be written. A server that finds a request invalid has answered:
-    /// [`is_api`](Self::is_api).
+    /// Returns whether the program passed an invalid argument: a malformed key, selector or path,
+    /// or an object that cannot be written. A server that rejects a request as invalid has
+    /// responded: see [`is_api`](Self::is_api).
     pub fn is_invalid(&self) -> bool {
         matches!(self.cause(), Cause::Invalid)
     }
 
-    /// The version that was asked for is newer than any that the server has.
+    /// Returns whether the requested version is newer than any that the server has.
     pub(crate) fn is_version_too_large(&self) -> bool {
         let Some(status) = self.status() else { return false };
         let causes = status.details.iter().flat_map(|details| &details.causes);
         let mut causes = causes.map(|cause| cause.reason.as_str());
-        // Servers before 1.19 say it in the message only.
+        // Servers before 1.19 say so only in the message.
         causes.any(|reason| reason == "ResourceVersionTooLarge")
             || (status.code == 504 || status.reason == "Timeout")
                 && status.message.contains("Too large resource version")
     }
 
-    /// How long the server asks us to wait, at least.
+    /// Returns how long the server asks clients to wait, at least.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self.cause() {
             Cause::Api { retry_after, .. } => *retry_after,
@@ -294,7 +302,7 @@ impl Error {
         }
     }
 
-    /// As client-go does it: the reason decides, the code only where there is no reason.
+    /// Follows client-go: the reason decides, and the code only if there is no reason.
     fn code_or_reason(&self, code: u16, reason: &str) -> bool {
         self.status().is_some_and(|status| {
             status.reason == reason || status.code == code && !known_reason(&status.reason)
@@ -302,7 +310,7 @@ impl Error {
     }
 }
 
-/// Whether a reason means a code of its own, so that the code need not be asked.
+/// Returns whether a reason implies a code of its own, so that the code is irrelevant.
 fn known_reason(reason: &str) -> bool {
     const KNOWN: [&str; 17] = [
         "Unauthorized",
@@ -342,7 +350,7 @@ impl StdError for Error {
     }
 }
 
-/// Equal if they say the same: texts are compared, sources are not.
+/// Compares the messages, and ignores the sources.
 impl PartialEq for Error {
     fn eq(&self, other: &Self) -> bool {
         self.0.text == other.0.text

@@ -1,4 +1,5 @@
-//! `SharedInformerFactory`: one informer for each resource, scope, selectors and way to keep it.
+//! `SharedInformerFactory`: one informer for each combination of resource, scope, selectors and
+//! storage.
 
 mod made;
 
@@ -24,57 +25,58 @@ use crate::{
 
 use made::Made;
 
-/// Makes informers and shares them. Cheap to clone.
+/// Creates informers and shares them. Cheap to clone.
 ///
-/// Requests for the same resource in the same namespaces, with the same selectors, transform and storage
-/// are given the same informer, with one watch; typed and dynamic ones share it too. Handlers, resync
-/// periods and error observers are each caller's own.
+/// Requests for the same resource in the same namespaces, with the same selectors, transform and storage, share
+/// one informer and one watch, even if some are typed and others dynamic. Each caller has its own handlers,
+/// resync period and error observers.
 ///
-/// The factory keeps its informers running, because they can be asked for again. An informer with a
-/// closure of its own ([`InformerBuilder::map`]) cannot, and runs for as long as something else holds it.
+/// The factory keeps its informers running, because they can be requested again. An informer with its own
+/// closure ([`InformerBuilder::map`]) cannot be, and runs only as long as it is in use elsewhere.
 #[derive(Clone)]
 pub struct SharedInformerFactory(Arc<Shared>);
 
 struct Shared {
     client: Client,
     defaults: Options,
-    /// Of every informer.
+    /// Error observers of every informer.
     on_error: Vec<OnError>,
     made: Arc<Made>,
 }
 
 impl SharedInformerFactory {
-    /// A factory with the default options: all namespaces, no resync.
+    /// Creates a factory with the default options: all namespaces, no resync.
     pub fn new(client: Client) -> Self {
         Self::builder(client).build()
     }
 
-    /// A factory with other defaults.
+    /// Configures a factory.
     pub fn builder(client: Client) -> FactoryBuilder {
         FactoryBuilder { client, options: Options::default(), stop_on: None }
     }
 
-    /// The informer of a kind, with the factory's defaults.
+    /// Returns the informer of a kind, with the factory's defaults.
     pub fn informer<K: StaticKind>(&self) -> SharedInformer<K> {
         self.builder_for::<K>().build()
     }
 
-    /// The informer of a kind's metadata alone: the server leaves out the rest.
+    /// Returns the informer of a kind's metadata: the server omits the rest.
     pub fn metadata<K: StaticKind>(&self) -> SharedInformer<PartialObjectMeta<K>> {
         self.builder_for::<PartialObjectMeta<K>>().build()
     }
 
-    /// The informer of a kind that is known at run time only. Shares its watch with typed ones.
+    /// Returns the informer of a kind that is known only at run time. It shares its watch with
+    /// typed informers.
     pub fn dynamic(&self, resource: &ApiResource) -> SharedInformer<DynamicObject> {
         self.builder_with::<DynamicObject>(resource).build()
     }
 
-    /// An informer with options of its own.
+    /// Configures an informer.
     pub fn builder_for<K: StaticKind>(&self) -> InformerBuilder<K> {
         self.builder_with(&())
     }
 
-    /// The same for kinds that need a value to know what they are (`DynamicObject`,
+    /// Configures an informer of a kind that is described by a value (`DynamicObject`,
     /// `kube::core::Object`).
     pub fn builder_with<K: Kind>(&self, kind: &K::DynamicType) -> InformerBuilder<K> {
         let mut options = self.0.defaults.clone();
@@ -87,22 +89,22 @@ impl SharedInformerFactory {
         InformerBuilder::from_factory(options, move |options| factory.informer(options))
     }
 
-    /// Starts all informers, on the current Tokio runtime. Those that are asked for later start at
-    /// once.
+    /// Starts all informers on the current Tokio runtime. Informers that are created later start
+    /// immediately.
     ///
     /// # Panics
     ///
-    /// Outside of a Tokio runtime.
+    /// If called outside of a Tokio runtime.
     pub fn start(&self) {
         self.0.made.start();
     }
 
-    /// Starts all informers, waits until `stop` is ready or the factory was stopped otherwise, and
-    /// [shuts down](Self::shutdown): the last line of a `main`.
+    /// Starts all informers, waits until `stop` completes or the factory is stopped in another way,
+    /// and [shuts down](Self::shutdown): the last line of a `main`.
     ///
     /// # Panics
     ///
-    /// Outside of a Tokio runtime.
+    /// If called outside of a Tokio runtime.
     pub async fn run(&self, stop: impl Future) {
         self.start();
         tokio::select! {
@@ -113,33 +115,33 @@ impl SharedInformerFactory {
         self.shutdown().await;
     }
 
-    /// Waits until the first list of every informer is in its cache. It always ends: see
+    /// Waits until the first list of every informer is in its cache. It always returns: see
     /// [`WaitForSync`].
     pub fn wait_for_sync(&self) -> WaitForSync {
         WaitForSync::new(self.0.made.cores().into_iter().map(|core| core as Arc<dyn Watched>))
     }
 
-    /// Every informer at a glance.
+    /// Returns a summary of every informer.
     pub fn status(&self) -> Vec<InformerStatus> {
         self.0.made.cores().iter().map(|core| core.status()).collect()
     }
 
-    /// Asks everything to stop, and returns at once. Nothing can be started after that.
+    /// Stops all informers, and returns at once. Nothing can be started after that.
     pub fn stop(&self) {
         self.0.made.stop();
     }
 
-    /// Stops everything and waits until the last task and the last callback have ended, also of informers
-    /// that were stopped before and replaced by others.
+    /// Stops all informers and waits until the last task and callback have ended, including those of informers
+    /// that were stopped earlier and replaced.
     pub async fn shutdown(&self) {
         self.0.made.shutdown().await;
     }
 }
 
 impl Shared {
-    /// The informer that there is for exactly this, or a new one.
+    /// Returns the informer with this identity, or a new one.
     fn informer(&self, options: &Options) -> SharedInformer {
-        // An informer that cannot be asked for again is not kept for those who ask.
+        // An informer that cannot be requested again is not kept running.
         let own = options.identity.transform.has_function_beyond(&self.defaults.identity.transform);
         self.made.get_or_make(&options.identity, !own, || {
             let (core, alive) = self.core(options);
@@ -188,7 +190,7 @@ impl Shared {
 }
 
 impl Drop for Shared {
-    /// Informers that others hold go on.
+    /// Informers that are in use elsewhere keep running.
     fn drop(&mut self) {
         self.made.let_go();
     }
@@ -201,7 +203,7 @@ impl fmt::Debug for SharedInformerFactory {
     }
 }
 
-/// Builds a factory. What is set here holds for all informers that it makes, unless theirs is set.
+/// Builds a factory. The options apply to all its informers, unless an informer overrides them.
 #[must_use = "nothing is made until build"]
 pub struct FactoryBuilder {
     client: Client,
@@ -210,13 +212,12 @@ pub struct FactoryBuilder {
 }
 
 impl FactoryBuilder {
-    /// Only objects of this namespace, for kinds that have namespaces; an empty name is all namespaces.
+    /// Restricts namespaced kinds to a namespace; an empty name means all namespaces.
     pub fn namespace(self, namespace: impl AsRef<str>) -> Self {
         self.namespaces([namespace])
     }
 
-    /// Only objects of these namespaces, for kinds that have namespaces; see
-    /// [`InformerBuilder::namespaces`].
+    /// Restricts namespaced kinds to these namespaces; see [`InformerBuilder::namespaces`].
     pub fn namespaces<N: AsRef<str>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.options.identity.set_namespaces(namespaces);
         self
@@ -225,22 +226,23 @@ impl FactoryBuilder {
     request_options!(self => self.options);
     options!(self => self.options);
 
-    /// How objects are kept.
+    /// Sets how objects are stored.
     pub fn storage(mut self, storage: Storage) -> Self {
         self.options.identity.storage = storage;
         self
     }
 
-    /// Stops everything when this is ready: `tokio::signal::ctrl_c()`, `token.cancelled_owned()`.
+    /// Stops all informers when this future completes: `tokio::signal::ctrl_c()`,
+    /// `token.cancelled_owned()`.
     ///
-    /// It is waited for from [`start`](SharedInformerFactory::start) on, for as long as anything of the
-    /// factory runs: also when the factory is gone and others hold its informers.
+    /// It is polled from [`start`](SharedInformerFactory::start) on, as long as any informer of the factory
+    /// runs, even after the factory itself has been dropped.
     pub fn stop_on(mut self, stop: impl Future + Send + 'static) -> Self {
         self.stop_on = Some(stop.map(|_| ()).boxed());
         self
     }
 
-    /// The factory. Nothing runs until `start`.
+    /// Builds the factory. Nothing runs until `start`.
     pub fn build(mut self) -> SharedInformerFactory {
         let on_error = std::mem::take(&mut self.options.on_error);
         SharedInformerFactory(Arc::new(Shared {

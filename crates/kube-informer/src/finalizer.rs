@@ -1,4 +1,4 @@
-//! Finalizers: cleaning up before an object goes, whatever is restarted in between.
+//! Finalizers: cleaning up before an object is removed, despite restarts.
 
 use std::fmt;
 use std::future::Future;
@@ -10,29 +10,28 @@ use crate::selector::is_qualified_name;
 use crate::wire::{Api, Endpoint, Patch};
 use crate::{Error, Kind, Object, Result};
 
-/// How often a patch that met a change is made anew from the newest state. Each try fails only if another
+/// Number of attempts to patch finalizers, each made from the newest state. An attempt fails only if another
 /// writer of finalizers was faster, and an object has few of those.
 const TRIES_MAX: usize = 5;
 
-/// The task that [`finalizer`] gives to a reconcile.
+/// The task that [`finalizer`] gives to a reconciler.
 #[derive(Clone, Debug)]
 pub enum Finalizer<K> {
     /// The object has the finalizer. Bring the world in line with it.
     ///
-    /// If the finalizer has just been added, this is the server's answer to that, and newer than the
-    /// cached object; it has passed no transform.
+    /// If the finalizer has just been added, this is the object in the server's response: newer than the cached
+    /// one, and not transformed.
     Apply(Object<K>),
-    /// The object is being deleted. Remove everything that it has caused. Once this succeeds, the
-    /// finalizer is removed, and nothing is called for the object again.
+    /// The object is being deleted. Remove everything that was created for it. When this succeeds,
+    /// the finalizer is removed and the object is not reconciled again.
     Cleanup(Object<K>),
 }
 
-/// Reconciles an object that needs cleaning up before it may go.
+/// Reconciles an object that needs cleanup before it is removed.
 ///
-/// An object that has a finalizer is not removed when it is deleted: it is only marked, until its
-/// finalizers are gone. `finalizer` adds the one that is named `name` before `reconcile` is
-/// called with [`Finalizer::Apply`] for the first time, and removes it after `reconcile` has succeeded with
-/// [`Finalizer::Cleanup`].
+/// An object with finalizers is not removed when it is deleted: it is only marked, until its finalizers are
+/// gone. `finalizer` adds the finalizer `name` before it calls `reconcile` with [`Finalizer::Apply`] for the
+/// first time, and removes it after `reconcile` has succeeded with [`Finalizer::Cleanup`].
 ///
 /// | object | has the finalizer | what is done |
 /// | --- | --- | --- |
@@ -41,35 +40,36 @@ pub enum Finalizer<K> {
 /// | being deleted | yes | `Cleanup`, then the finalizer is removed |
 /// | being deleted | no | nothing: the result is `None` |
 ///
-/// The object comes from a cache and may be stale. The `api` may be one of all namespaces. The
-/// informer must not drop `metadata.finalizers` with a transform.
+/// The object comes from a cache and may be stale. The `api` may cover all namespaces. The informer
+/// must not drop `metadata.finalizers` with a transform.
 ///
 /// # What is guaranteed
 ///
-/// If `Apply` was ever started for an object, then `Cleanup` succeeds before the server removes it, unless
-/// another writer takes the finalizer away. That holds wherever the process is killed or the future is
-/// dropped: every step is decided by the state of the object alone.
+/// If `Apply` was ever started for an object, `Cleanup` succeeds before the server removes the object, unless
+/// another writer removes the finalizer. This holds wherever the process is killed or the future is dropped,
+/// because every step depends only on the state of the object.
 ///
-/// - Both may run **more than once**, also after they have succeeded: the process may end before it
+/// - Both may run **more than once**, even after they have succeeded: the process may end before it
 ///   notices, or the cache may be stale. Both must be idempotent.
-/// - `Cleanup` may run without an `Apply` before it, because the finalizer is there before `Apply` is.
+/// - `Cleanup` may run without an `Apply` before it, because the finalizer is added before `Apply` runs.
 /// - The finalizers of other controllers are left alone: each patch tests that the list is the one that it was
-///   made for. If it is not, the object is read again (which needs the verb `get`), and `Cleanup` is not repeated.
-/// - An object that is being deleted is never given a finalizer.
+///   made for. If it is not, the object is read again (which needs the verb `get`), and `Cleanup` is not
+///   repeated.
+/// - No finalizer is added to an object that is being deleted.
 ///
 /// kube-apiserver itself [may lose](https://github.com/kubernetes/kubernetes/issues/110521) a finalizer that is
-/// added in the very moment in which the object is deleted.
+/// added at the very moment at which the object is deleted.
 ///
 /// # Errors
 ///
-/// Those of `reconcile` are passed on. The others are converted from [`Error`]:
+/// Errors of `reconcile` are passed on. The others are converted from [`Error`]:
 ///
 /// - [`is_conflict`](Error::is_conflict): the object was deleted or replaced before the finalizer could be
-///   added. Retry once the cache has that.
-/// - [`is_invalid`](Error::is_invalid): the name is not a domain, a slash and a name, or the `api` is not
-///   that of the object.
-/// - Everything else that a request can fail with. An object that is gone when its finalizer is to be
-///   removed is no error.
+///   added. Retry once the cache has the new state.
+/// - [`is_invalid`](Error::is_invalid): the name is not a domain, a slash and a name, or the `api` is for
+///   another resource.
+/// - Any other error of a request. It is not an error if the object is gone when its finalizer is to be
+///   removed.
 ///
 /// # Examples
 ///
@@ -149,7 +149,7 @@ struct Entry<'a, K> {
 }
 
 impl<K> Entry<'_, K> {
-    /// The object with the finalizer in it.
+    /// Adds the finalizer, and returns the object with it.
     async fn add(&self) -> Result<Object<K>> {
         let mut seen = self.object.clone();
         for _ in 0..TRIES_MAX {
@@ -181,7 +181,7 @@ impl<K> Entry<'_, K> {
                 Err(error) if met_a_change(&error) => {}
                 Err(error) => return Err(error),
             }
-            // It has been cleaned up, and a deletion cannot be taken back: only the list is looked at anew.
+            // Cleanup is done, and a deletion cannot be undone: only the list is read again.
             match self.read_again().await? {
                 Some(newer) if newer.has_finalizer(self.name) => seen = newer,
                 _ => return Ok(()),
@@ -190,14 +190,14 @@ impl<K> Entry<'_, K> {
         Err(stale("its finalizers keep changing"))
     }
 
-    /// The newest state; `None` if the object is gone, also where another has its name by now.
+    /// Returns the newest state; `None` if the object is gone, even if another has its name by now.
     async fn read_again(&self) -> Result<Option<Object<K>>> {
         match self.endpoint.get(self.object.name()).await {
             Ok(newest) => {
                 Ok(Some(newest.cast()).filter(|new: &Object<K>| new.uid() == self.object.uid()))
             }
             Err(error) if error.is_not_found() => Ok(None),
-            // Without that permission the cache will tell, if later.
+            // Without that permission, the cache will eventually have the newer state.
             Err(error) if error.is_forbidden() => Err(stale("its finalizers have changed")),
             Err(error) => Err(error),
         }
@@ -209,13 +209,13 @@ impl<K> Entry<'_, K> {
     }
 }
 
-/// The operations that add a finalizer to the list that an object is seen with, and to no other:
-/// a server does not notice if an entry comes twice.
+/// Returns the patch that adds a finalizer to the list that was seen, and to no other: a server
+/// does not reject duplicate entries.
 fn addition<K>(seen: &Object<K>, name: &str) -> Value {
     let finalizers = seen.finalizers();
     let mut operations = same_object(seen);
     if finalizers.is_empty() {
-        // To a server, testing for null is testing that there is none.
+        // For the server, testing for null is testing that the list is absent.
         operations.push(json!({"op": "test", "path": "/metadata/finalizers", "value": null}));
         operations.push(json!({"op": "add", "path": "/metadata/finalizers", "value": [name]}));
     } else {
@@ -225,10 +225,11 @@ fn addition<K>(seen: &Object<K>, name: &str) -> Value {
     operations.into()
 }
 
-/// The operations that remove every entry of that name, each after a test that it is where it was seen.
+/// Returns the patch that removes every entry of that name, each after a test that it is still in the same
+/// place.
 fn removal<K>(seen: &Object<K>, name: &str) -> Value {
     let mut operations = same_object(seen);
-    // From the end, so that the places of those that follow stay what they are.
+    // From the end, so that the remaining indices stay valid.
     for (at, _) in seen.finalizers().iter().enumerate().rev().filter(|(_, found)| *found == name) {
         let path = format!("/metadata/finalizers/{at}");
         operations.push(json!({"op": "test", "path": path, "value": name}));
@@ -237,7 +238,7 @@ fn removal<K>(seen: &Object<K>, name: &str) -> Value {
     operations.into()
 }
 
-/// Tests that the name has not passed to another object.
+/// Tests that the name still belongs to the same object.
 fn same_object<K>(seen: &Object<K>) -> Vec<Value> {
     if seen.uid().is_empty() {
         return vec![];
@@ -245,8 +246,8 @@ fn same_object<K>(seen: &Object<K>) -> Vec<Value> {
     vec![json!({"op": "test", "path": "/metadata/uid", "value": seen.uid()})]
 }
 
-/// Whether a patch was refused because the object is not as it was seen: a test failed, or it is being
-/// deleted by now, when no finalizer can be added any more. A 422 that names other fields is about those.
+/// Returns whether a patch was refused because the object is not as it was seen: a test failed, or it is being
+/// deleted by now, when finalizers can no longer be added. A 422 that names other fields is about those.
 fn met_a_change(error: &Error) -> bool {
     if error.is_conflict() {
         return true;

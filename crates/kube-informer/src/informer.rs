@@ -1,4 +1,4 @@
-//! `SharedInformer`: pops deltas, writes the indexer, notifies.
+//! `SharedInformer`: pops deltas, writes them to the indexer and notifies handlers.
 
 mod builder;
 mod core;
@@ -26,15 +26,15 @@ pub(crate) use builder::{Identity, Options, decoder, options, request_options};
 pub(crate) use core::{Core, Tuning};
 pub(crate) use observed::OnError;
 
-/// A cache of one resource that any number of handlers and listers share. Cheap to clone.
+/// A cache of one resource, shared by any number of handlers and listers. Cheap to clone.
 ///
-/// It runs from [`start`](Self::start) until it is stopped, or until nothing is left that could
-/// notice: no factory that could give it out again, no informer handle, no lister or index, no handler, no
-/// stream.
+/// It runs from [`start`](Self::start) until it is stopped, or until nothing can observe it any more: no
+/// factory that could return it again, and no informer handle, lister, index, handler or stream.
 pub struct SharedInformer<K = Untyped> {
     core: Arc<Core>,
     alive: Arc<Alive>,
-    /// Of handlers registered through this handle: resync is theirs, not the informer's.
+    /// Resync period of handlers that are registered through this handle. The informer itself has
+    /// none.
     resync: Option<Duration>,
     kind: PhantomData<fn() -> K>,
 }
@@ -44,10 +44,11 @@ impl<K: 'static> SharedInformer<K> {
         Self { core, alive, resync, kind: PhantomData }
     }
 
-    /// Builds an informer without a factory, on a source of the program's own.
+    /// Builds an informer without a factory, on a custom source.
     ///
-    /// What is listed is up to the source: namespaces and selectors are those of, for example, a
-    /// [`KubeListWatch`](crate::KubeListWatch), and the builder has none.
+    /// The source decides what is listed: namespaces and selectors are configured there, for
+    /// example on a [`KubeListWatch`](crate::KubeListWatch), and the builder has no options for
+    /// them.
     ///
     /// ```compile_fail
     /// # use kube_informer::{KubeListWatch, SharedInformer};
@@ -66,47 +67,50 @@ impl<K: 'static> SharedInformer<K> {
         InformerBuilder::from_source(Arc::new(source))
     }
 
-    /// Reads the cache.
+    /// Returns a read-only view of the cache.
     pub fn lister(&self) -> Lister<K> {
         Lister::new(self.core.store.clone(), self.keep())
     }
 
-    /// Adds a handler with the default options. Whenever it comes, it first sees all that is there.
+    /// Adds a handler with the default options. However late it is added, it first receives every
+    /// cached object.
     #[track_caller]
     pub fn add_event_handler(&self, handler: impl EventHandler<K>) -> Registration {
         self.handler().register(handler)
     }
 
-    /// Adds a handler: options, then closures or a stream.
+    /// Configures and adds a handler: set options, then register closures or take a stream.
     pub fn handler(&self) -> HandlerBuilder<K> {
         HandlerBuilder::new(self.core.processor.clone(), self.keep(), self.resync)
     }
 
-    /// The events as a stream.
+    /// Returns the events as a stream.
     #[track_caller]
     pub fn events(&self) -> EventStream<K> {
         self.handler().stream()
     }
 
-    /// An index by the value of a label. Asking twice gives the same index.
+    /// Returns an index by the value of a label. Calling it again returns the same index.
     pub fn index_by_label(&self, label: &str) -> Index<K> {
         Index::label(&self.core.store, self.keep(), label)
     }
 
-    /// An index by a field (`"spec.nodeName"`, `"spec.containers[*].image"`), read from the bytes.
-    /// Asking twice gives the same index. A path that cannot be read is an error.
+    /// Returns an index by a field (`"spec.nodeName"`, `"spec.containers[*].image"`), which is read
+    /// from the bytes. Calling it again returns the same index. A malformed path is an error.
     pub fn index_by_field(&self, path: impl Into<FieldPath>) -> Result<Index<K>> {
         Index::field(&self.core.store, self.keep(), path.into())
     }
 
-    /// An index by the uid of the controller that owns the object.
+    /// Returns an index by the uid of the controller that owns the object.
     pub fn index_by_controller(&self) -> Index<K> {
         Index::controller(&self.core.store, self.keep())
     }
 
-    /// An index by any function that gives an `Option`, an array or a `Vec` of values, owned ones.
+    /// Returns an index by a function that maps an object to an `Option`, an array or a `Vec` of
+    /// owned values.
     ///
-    /// A name that another index has is an error. The index goes with the last handle of it.
+    /// A name that another index has is an error. The index is removed when its last handle is
+    /// dropped.
     pub fn index_by<V>(
         &self,
         name: &str,
@@ -118,15 +122,16 @@ impl<K: 'static> SharedInformer<K> {
         Index::function(&self.core.store, self.keep(), name, values)
     }
 
-    /// Writes the cache into a file, for the next run of the program to
-    /// [begin with](InformerBuilder::warm_start): objects, version, and what they are of.
+    /// Writes the cache to a file, from which the next run of the program can
+    /// [start](InformerBuilder::warm_start): the objects, their version, and a description of them.
     ///
-    /// The file replaces one that is there in one step, and only its owner may read it. It has everything that
-    /// the cache has, as text: Secrets are refused, see [`snapshot_with_secrets`](Self::snapshot_with_secrets).
-    /// Which cluster this is, is told by the namespace `kube-system`: that takes the permission to get it.
+    /// An existing file is replaced atomically, and only its owner may read the new one. It contains the whole
+    /// cache as text, so Secrets are refused: see [`snapshot_with_secrets`](Self::snapshot_with_secrets). The
+    /// cluster is identified by the namespace `kube-system`, which the program needs permission to get.
     ///
-    /// Files are large: take a snapshot now and then, and at the end, not after each event. One that is too old
-    /// for the server to resume from (about five minutes, on kube-apiserver with its defaults) is of no use.
+    /// Files are large: take a snapshot now and then and on shutdown, not after every event. A snapshot is
+    /// useless once it is too old for the server to resume from (about five minutes, with kube-apiserver's
+    /// defaults).
     ///
     /// ```
     /// # use embedded_apiserver::ApiServer;
@@ -150,27 +155,28 @@ impl<K: 'static> SharedInformer<K> {
         self.core.snapshot(path.as_ref(), false).await
     }
 
-    /// The same, Secrets included: anyone who can read the file can read their values.
+    /// Like [`snapshot`](Self::snapshot), Secrets included: anyone who can read the file can read
+    /// their values.
     pub async fn snapshot_with_secrets(&self, path: impl AsRef<Path>) -> Result<()> {
         self.core.snapshot(path.as_ref(), true).await
     }
 
-    /// Starts it, on the current Tokio runtime. Once is enough, twice does no harm; after a stop it
-    /// does nothing.
+    /// Starts the informer on the current Tokio runtime. Does nothing if it runs already, or has
+    /// been stopped.
     ///
     /// # Panics
     ///
-    /// Outside of a Tokio runtime.
+    /// If called outside of a Tokio runtime.
     pub fn start(&self) {
         self.core.start();
     }
 
-    /// Starts it, waits until `stop` is ready or it was stopped otherwise, and
-    /// [shuts it down](Self::shutdown).
+    /// Starts the informer, waits until `stop` completes or the informer is stopped in another way,
+    /// and [shuts it down](Self::shutdown).
     ///
     /// # Panics
     ///
-    /// Outside of a Tokio runtime.
+    /// If called outside of a Tokio runtime.
     pub async fn run(&self, stop: impl Future) {
         self.start();
         tokio::select! {
@@ -181,88 +187,91 @@ impl<K: 'static> SharedInformer<K> {
         self.shutdown().await;
     }
 
-    /// Asks it to stop, for everybody who shares it; the factory makes a new one when asked again.
+    /// Stops the informer for all its users, and returns at once. If it is requested again, the
+    /// factory makes a new one.
     pub fn stop(&self) {
         self.core.stop();
     }
 
-    /// Stops it and waits until its tasks and callbacks have ended.
+    /// Stops the informer and waits until its tasks and callbacks have ended.
     pub async fn shutdown(&self) {
         self.core.shutdown().await;
     }
 
-    /// Whether it has been stopped, or was never needed any more.
+    /// Returns whether the informer has been stopped, or has ended because nothing used it.
     pub fn is_stopped(&self) -> bool {
         self.core.is_stopped()
     }
 
-    /// Whether the first list is in the cache. Stays true; see [`is_live`](Self::is_live) for now.
+    /// Returns whether the first list is in the cache. Once true, it stays true; see
+    /// [`is_live`](Self::is_live) for the current state.
     pub fn has_synced(&self) -> bool {
         self.core.store.has_synced()
     }
 
-    /// Waits until the first list is in the cache. It always ends: see [`WaitForSync`].
+    /// Waits until the first list is in the cache. It always returns: see [`WaitForSync`].
     pub fn wait_for_sync(&self) -> WaitForSync {
         WaitForSync::new([self.core.clone() as _])
     }
 
-    /// Plural, group and version, scope and selectors, as text.
+    /// Returns resource, scope and selectors as text.
     pub fn name(&self) -> &str {
         self.core.name()
     }
 
-    /// What it is doing.
+    /// Returns the current activity.
     pub fn state(&self) -> State {
         self.core.states().borrow().clone()
     }
 
-    /// What it is doing, and every change of it.
+    /// Returns a receiver of the current activity and all its changes.
     pub fn watch_state(&self) -> watch::Receiver<State> {
         self.core.states()
     }
 
-    /// Whether a watch is up and was heard lately.
+    /// Returns whether a watch is open and has received something recently.
     pub fn is_live(&self) -> bool {
         self.core.is_live()
     }
 
-    /// How long ago the server last confirmed that the cache is up to date; `None` before that.
-    /// Under a minute while all is well: bookmarks come that often.
+    /// Returns the time since the server last confirmed that the cache is up to date; `None` before
+    /// the first time. Normally less than a minute, the interval between bookmarks.
     pub fn staleness(&self) -> Option<Duration> {
         self.core.staleness()
     }
 
-    /// All of the above and more.
+    /// Returns a summary of the informer's state.
     pub fn status(&self) -> InformerStatus {
         self.core.status()
     }
 
-    /// The version that the cache is at.
+    /// Returns the version of the cache.
     pub fn resource_version(&self) -> ResourceVersion {
         self.core.store.resource_version()
     }
 
-    /// Waits until the cache is at least at this version: to read what one has written.
+    /// Waits until the cache has at least this version: to read your own writes.
     ///
-    /// Fails when the informer stops, and at once if the version
-    /// [cannot be compared](Error::is_incomparable_version) with the cache's, which would never be known to
-    /// have reached it. There is no timeout: `tokio::time::timeout` gives one.
+    /// Fails when the informer stops, and at once if the version [cannot be
+    /// compared](Error::is_incomparable_version) with the cache's, because the wait would never end. There is
+    /// no timeout: use `tokio::time::timeout`.
     pub async fn wait_for_version(&self, version: impl Into<ResourceVersion>) -> Result<()> {
         self.core.wait_for_version(version.into()).await
     }
 
-    /// Objects that could not be kept (a transform failed, no metadata), with the reason; their key,
-    /// where it could be read, is [`Error::key`].
+    /// Returns the objects that could not be stored (a transform failed, or there is no metadata) with the
+    /// reason; [`Error::key`] is the object's key, if it could be read.
     pub fn failed(&self) -> Vec<Error> {
         self.core.failed()
     }
 
-    /// The same informer with objects that decode as another type, such as a smaller struct.
+    /// Returns a handle to the same informer whose objects decode as another type, such as a
+    /// smaller struct.
     pub fn cast<T: 'static>(self) -> SharedInformer<T> {
         SharedInformer::new(self.core, self.alive, self.resync)
     }
 
-    /// The same with observers of errors, which last as long as this handle and what comes from it.
+    /// Adds observers of errors, which last as long as this handle and everything derived from it.
     pub(crate) fn observed_by(self, on_error: Vec<OnError>) -> Self {
         if on_error.is_empty() {
             return self;
@@ -271,7 +280,7 @@ impl<K: 'static> SharedInformer<K> {
         self.ending_with(move || drop(on_error))
     }
 
-    /// The same, with something to be done when this handle and everything that comes from it are gone.
+    /// Adds a function to call when this handle and everything derived from it have been dropped.
     pub(crate) fn ending_with(self, end: impl FnOnce() + Send + Sync + 'static) -> Self {
         Self { alive: self.alive.and(end), ..self }
     }
@@ -280,7 +289,7 @@ impl<K: 'static> SharedInformer<K> {
         Self { resync, ..self }
     }
 
-    /// Whether the other handle is one on the same cache.
+    /// Returns whether the other handle refers to the same cache.
     pub(crate) fn is_same<T>(&self, other: &SharedInformer<T>) -> bool {
         Arc::ptr_eq(&self.core, &other.core)
     }
@@ -293,7 +302,7 @@ impl<K: 'static> SharedInformer<K> {
         &self.alive
     }
 
-    /// What whoever has it keeps running.
+    /// Returns a guard that keeps the informer running.
     #[expect(clippy::unnecessary_wraps, reason = "stores of one's own keep nothing running")]
     fn keep(&self) -> KeepAlive {
         Some(self.alive.clone())

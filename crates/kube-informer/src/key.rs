@@ -1,4 +1,4 @@
-//! Namespace and name: what identifies an object in a cache.
+//! Namespace and name, which identify an object in a cache.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,17 +9,17 @@ use std::sync::Arc;
 use crate::Error;
 use crate::shown::shown;
 
-/// How much of a key is shown. Names have up to 253 characters, namespaces up to 63.
+/// Number of characters of a key that `Display` prints. Names have up to 253, namespaces up to 63.
 const KEY_CHARS_MAX: usize = 512;
 
-/// `namespace/name`, or `name` for a cluster-scoped object. One allocation, cheap to clone.
+/// The key of an object: `namespace/name`, or `name` if it is cluster-scoped. A single allocation,
+/// cheap to clone.
 ///
-/// The uid is not part of it: an object that is deleted and made again under the same name has the
+/// The uid is not part of it: an object that is deleted and recreated under the same name has the
 /// same key.
 ///
-/// [`as_str`](Self::as_str) is exact. What a key is shown as (`{}`) fits into a line of a log, whatever a
-/// server calls its objects: control characters are escaped, and a name that is longer than any that
-/// Kubernetes allows is cut off.
+/// [`as_str`](Self::as_str) is exact. `Display` always fits into a log line, however a server names its
+/// objects: control characters are escaped, and a name longer than Kubernetes allows is truncated.
 ///
 /// ```
 /// use kube_informer::ObjectKey;
@@ -32,12 +32,12 @@ const KEY_CHARS_MAX: usize = 512;
 #[derive(Clone)]
 pub struct ObjectKey {
     text: Arc<str>,
-    /// Where the slash is; at the very end of the text where there is none.
+    /// Offset of the slash; the length of the text if there is none.
     slash: u32,
 }
 
 impl ObjectKey {
-    /// A key in a namespace. An empty namespace is none.
+    /// Creates the key of an object in a namespace. An empty namespace means cluster-scoped.
     pub fn namespaced(namespace: &str, name: &str) -> Self {
         if namespace.is_empty() {
             return Self::cluster(name);
@@ -49,27 +49,27 @@ impl ObjectKey {
         Self { text: text.into(), slash: namespace.len() as u32 }
     }
 
-    /// A key of a cluster-scoped object.
+    /// Creates the key of a cluster-scoped object.
     pub fn cluster(name: &str) -> Self {
         Self { text: name.into(), slash: name.len() as u32 }
     }
 
-    /// Another name beside this one: in the same namespace, or in none.
+    /// Returns the key of another name in the same namespace, or cluster-scoped like this one.
     pub fn sibling(&self, name: &str) -> Self {
         self.namespace().map_or_else(|| Self::cluster(name), |ns| Self::namespaced(ns, name))
     }
 
-    /// The namespace, `None` for cluster-scoped objects.
+    /// Returns the namespace, or `None` for cluster-scoped objects.
     pub fn namespace(&self) -> Option<&str> {
         self.has_slash().then(|| &self.text[..self.slash as usize])
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         if self.has_slash() { &self.text[self.slash as usize + 1..] } else { &self.text }
     }
 
-    /// `namespace/name` or `name`, without an allocation.
+    /// Returns `namespace/name` or `name`, without an allocation.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -97,7 +97,7 @@ impl Ord for ObjectKey {
     }
 }
 
-/// As [`KeyRef`] does, so that a map of keys can be asked with a borrowed one.
+/// Hashes like [`KeyRef`], so that a map of keys can be queried with a borrowed key.
 impl Hash for ObjectKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         KeyRef::from(self).hash(state);
@@ -115,7 +115,7 @@ impl fmt::Debug for ObjectKey {
     }
 }
 
-/// One part is a name, two are namespace and name, more are an error.
+/// Parses `name` or `namespace/name`; more than one slash is an error.
 impl FromStr for ObjectKey {
     type Err = Error;
 
@@ -132,8 +132,8 @@ impl FromStr for ObjectKey {
 
 /// A borrowed key, so that lookups take `&key`, `("ns", "name")`, `"ns/name"` or `"name"`.
 ///
-/// Everything that is text will do: `&str`, `&String`, `&Cow<str>`, in pairs and pairs by reference. An
-/// empty namespace is none, and so is `None`.
+/// Any text converts: `&str`, `&String`, `&Cow<str>`, pairs of them, and references to such pairs. An empty
+/// namespace means cluster-scoped, and so does `None`.
 ///
 /// ```
 /// use kube_informer::KeyRef;
@@ -149,7 +149,7 @@ impl FromStr for ObjectKey {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct KeyRef<'a> {
-    /// The namespace, `None` for cluster-scoped objects.
+    /// The namespace, or `None` for cluster-scoped objects.
     pub namespace: Option<&'a str>,
     /// The name.
     pub name: &'a str,
@@ -174,7 +174,7 @@ impl<'a, S: AsRef<str>, N: AsRef<str>> From<&'a (S, N)> for KeyRef<'a> {
         (namespace, name).into()
     }
 }
-/// A namespace as [`Object::namespace`](crate::Object::namespace) gives it.
+/// Takes the namespace as [`Object::namespace`](crate::Object::namespace) returns it.
 impl<'a, N: AsRef<str> + ?Sized> From<(Option<&'a str>, &'a N)> for KeyRef<'a> {
     fn from((namespace, name): (Option<&'a str>, &'a N)) -> Self {
         Self { namespace: namespace.filter(|text| !text.is_empty()), name: name.as_ref() }
@@ -217,7 +217,7 @@ mod tests {
         let parse = |text: &str| text.parse::<ObjectKey>();
         assert_eq!(parse("a/b").unwrap(), ObjectKey::namespaced("a", "b"));
         assert_eq!(parse("b").unwrap(), ObjectKey::cluster("b"));
-        // A leading slash is an empty namespace, and is not there when the key is written again.
+        // A leading slash is an empty namespace, which is not written back.
         assert_eq!(parse("/b").unwrap().to_string(), "b");
         let error = parse("a/b/c").unwrap_err().to_string();
         assert!(error.contains("\"a/b/c\"") && error.contains("NAMESPACE/NAME"), "{error}");

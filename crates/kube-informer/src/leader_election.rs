@@ -1,4 +1,4 @@
-//! Leader election on a Lease: of several candidates one leads, and another takes over when it ends.
+//! Leader election on a Lease: one of several candidates leads, and another takes over when it ends.
 //!
 //! It follows the rules of client-go's `leaderelection`, and can share a Lease with candidates written in Go.
 //!
@@ -26,43 +26,47 @@
 //! # }
 //! ```
 //!
-//! [`LeaderElector::run`] runs a future while this candidate leads. [`LeaderElector::acquire`] is for programs that
-//! want to do so themselves: it returns a guard.
+//! [`LeaderElector::run`] runs a future while this candidate leads. Programs that need more control use
+//! [`LeaderElector::acquire`], which returns a guard.
 //!
 //! # How long leadership lasts
 //!
-//! The leader renews the Lease every retry period. It leads until the *renew deadline* after it has sent the last renewal
-//! that succeeded (10 seconds), by its own monotonic clock. Other candidates take the Lease over when they have not
-//! seen it change for the *lease duration* that it states (15 seconds), by their own clocks. They have seen the last
-//! renewal after it was sent, so the leader has stopped at least the difference of the two (5 seconds) earlier. Clocks
-//! of different machines are never compared; only if one runs much faster than another is that difference used up.
+//! The leader renews the Lease every retry period. Its term lasts until the *renew deadline* (10 seconds) after
+//! it sent the last successful renewal, by its own monotonic clock. Other candidates take the Lease over when
+//! they have not seen it change for the *lease duration* that it states (15 seconds), by their own clocks. They
+//! have seen the last renewal only after it was sent, so the leader has stopped at least the difference of the
+//! two (5 seconds) earlier. Clocks of different machines are never compared; only if one runs much faster than
+//! another is that margin used up.
 //!
-//! The end of leadership does not depend on any task being run in time. [`Leadership::is_leader`] looks at
-//! the clock, and [`Leadership::while_leader`], which `run` is made of, does so before each poll of its future. A process
-//! that is stopped for a minute and continued finds that it does not lead before it takes another step.
+//! The end of leadership does not depend on any task being scheduled in time. [`Leadership::is_leader`] reads
+//! the clock, and [`Leadership::while_leader`], on which `run` is built, does so before each poll of its
+//! future. A process that is suspended for a minute and then resumed finds that it no longer leads before it
+//! takes another step.
 //!
 //! # Fencing
 //!
 //! Kubernetes does not check who leads when an object is written. Some things no client can prevent:
 //!
-//! - A write that was sent before leadership ended can arrive afterwards: it may wait in a network or in the server.
-//! - A process that is paused between looking at the clock and sending a request sends it when it is continued. The same
-//!   holds for code that runs long without an await.
-//! - Threads and tasks that the leader has started go on unless they are told to end: see
+//! - A write that was sent before leadership ended can arrive afterwards: it may be delayed in the network or
+//!   in the server.
+//! - A process that is paused between reading the clock and sending a request sends it when it is resumed. The
+//!   same holds for code that runs for a long time without an await.
+//! - Threads and tasks that the leader has started keep running unless they are told to end: see
 //!   [`Leadership::while_leader`].
-//! - The monotonic clock of Linux stands still while a machine is suspended, or a virtual machine is paused by its host. It
-//!   may believe for up to the renew deadline after that that it leads.
+//! - The monotonic clock of Linux stops while a machine is suspended, or while a virtual machine is paused by
+//!   its host. After that, the process may believe for up to the renew deadline that it leads.
 //!
-//! So leader election avoids duplicate work; it does not replace optimistic concurrency. Make writes conditional on the
-//! `resourceVersion` that they are based on: then a late write of a former leader fails with a conflict if the new
-//! one has changed the object. Systems that can compare numbers can be given
-//! [`Leadership::transitions`], which each takeover increments, and refuse writes with a smaller one than they have
-//! seen. It is a fencing token only among candidates with different identities and for as long as the Lease is not
-//! deleted. The Lease's `renewTime` is none: it is a wall clock's.
+//! Leader election therefore avoids duplicate work, but does not replace optimistic concurrency. Make writes
+//! conditional on the `resourceVersion` that they are based on: then a late write of a former leader fails with
+//! a conflict if the new leader has changed the object. Systems that can compare numbers can use
+//! [`Leadership::transitions`], which each takeover increments, and reject writes with a smaller number than
+//! the largest they have seen. It is a fencing token only among candidates with different identities and as
+//! long as the Lease is not deleted. The Lease's `renewTime` is not one, because it comes from a wall clock.
 //!
 //! # Permissions
 //!
-//! The verbs `get`, `create` and `update` on `leases` of the API group `coordination.k8s.io`, in the Lease's namespace.
+//! The program needs the verbs `get`, `create` and `update` on `leases` of the API group `coordination.k8s.io`,
+//! in the Lease's namespace.
 
 mod builder;
 mod campaign;
@@ -93,7 +97,7 @@ use shared::Shared;
 pub use builder::LeaderElectorBuilder;
 pub use leadership::{Leadership, LeadershipGuard};
 
-/// A candidate for leadership on one Lease. Cheap to clone; clones are one candidate.
+/// A candidate for leadership on one Lease. Cheap to clone; clones are the same candidate.
 ///
 /// See the [module](self) for how to use it and what it guarantees.
 #[derive(Clone)]
@@ -102,14 +106,15 @@ pub struct LeaderElector(Arc<Inner>);
 struct Inner {
     settings: Arc<Settings>,
     shared: Arc<Shared>,
-    /// Held from the first attempt to the end of the term: an elector is one candidate at a time.
+    /// Locked from the first attempt to the end of the term: an elector is one candidate at a time.
     campaign: Arc<tokio::sync::Mutex<Campaign>>,
-    /// The term that controllers of this process have together. Locked while one of them campaigns.
+    /// The term that the controllers of this process share. Locked while one of them campaigns.
     together: tokio::sync::Mutex<Weak<LeadershipGuard>>,
 }
 
 impl LeaderElector {
-    /// Builds an elector for the Lease of that namespace and name, which the first leader creates if it does not exist.
+    /// Builds an elector for the Lease of that namespace and name, which the first leader creates if it does
+    /// not exist.
     pub fn builder(
         client: Client,
         namespace: impl Into<String>,
@@ -120,25 +125,27 @@ impl LeaderElector {
 
     /// Waits until this candidate leads.
     ///
-    /// Must be called within a tokio runtime, as a task renews the lease from then on. Never fails: a server that cannot
-    /// be reached or that refuses is asked again, the log and [`status`](Self::status) say why. If there is an earlier
-    /// guard of this elector that has neither been lost nor dropped, waits for that first.
+    /// Must be called within a Tokio runtime, because a task renews the lease from then on. Never fails:
+    /// requests that fail are retried, and the log and [`status`](Self::status) say why. If an earlier guard of
+    /// this elector has been neither lost nor dropped, waits for that first.
     ///
     /// # Cancel safety
     ///
-    /// Can be dropped at any time. If a request that was under way wins the lease, it is released again (unless
-    /// [`release_on_stop`](LeaderElectorBuilder::release_on_stop) is false).
+    /// The future can be dropped at any time. If a request in flight wins the lease, the lease is released
+    /// again (unless [`release_on_stop`](LeaderElectorBuilder::release_on_stop) is false).
     pub async fn acquire(&self) -> LeadershipGuard {
         let (mut candidacy, won) = self.start();
         if let Ok(leadership) = won.await {
             return LeadershipGuard::new(leadership, candidacy);
         }
-        // The task ends without a word only when the runtime shuts down, and then nothing that waits is polled again.
+        // The task ends without a result only when the runtime shuts down, and then no waiting future is polled
+        // again.
         let _ = candidacy.end(Ending::Stop).await;
         std::future::pending().await
     }
 
-    /// The same for several that lead together: the lease is held until the last of them lets go. Cancel safe.
+    /// Like `acquire`, for controllers that lead together: the lease is held until the last of them lets go.
+    /// Cancel safe.
     pub(crate) async fn acquire_together(&self) -> Arc<LeadershipGuard> {
         let mut together = self.0.together.lock().await;
         if let Some(guard) = together.upgrade().filter(|guard| guard.is_leader()) {
@@ -149,17 +156,17 @@ impl LeaderElector {
         guard
     }
 
-    /// Waits until this candidate leads, then runs a future for as long as it does.
+    /// Waits until this candidate leads, then runs a future as long as it does.
     ///
-    /// - When leadership is lost the future is dropped, before another candidate can lead, and
+    /// - When leadership is lost, the future is dropped before another candidate can lead, and
     ///   [`RunOutcome::Lost`] is returned. The elector can be run again.
-    /// - When `stop` completes the future is dropped, then the lease is released. For a graceful end let the future see
-    ///   the signal itself, and complete.
-    /// - When the future completes the lease is released.
+    /// - When `stop` completes, the future is dropped and then the lease is released. For a graceful shutdown,
+    ///   let the future observe the signal itself and complete.
+    /// - When the future completes, the lease is released.
     ///
     /// A release takes no longer than the renew deadline; without one ([`release_on_stop`]) the next leader has
-    /// to wait until the lease expires. The future is polled by the caller's task. Tasks that it spawns are not dropped with
-    /// it, see [`Leadership::while_leader`].
+    /// to wait until the lease expires. The future is polled by the caller's task. Tasks that it spawns are not
+    /// dropped with it: see [`Leadership::while_leader`].
     ///
     /// To keep taking part in the election, call it in a loop:
     ///
@@ -184,7 +191,7 @@ impl LeaderElector {
             won = won => won.ok(),
         };
         let Some(leadership) = won else {
-            // A release that failed was logged.
+            // A failed release has been logged.
             let _ = candidacy.end(Ending::Stop).await;
             return RunOutcome::Stopped;
         };
@@ -208,23 +215,23 @@ impl LeaderElector {
         (Candidacy::new(ending, task), winning)
     }
 
-    /// The identity of this candidate.
+    /// Returns the identity of this candidate.
     pub fn identity(&self) -> &str {
         &self.0.settings.identity
     }
 
-    /// Whether this candidate leads now, by the clock: see [`Leadership::is_leader`].
+    /// Returns whether this candidate leads now, by the clock: see [`Leadership::is_leader`].
     pub fn is_leader(&self) -> bool {
         self.0.shared.look(|state| state.term.as_ref().is_some_and(|term| term.is_leader()))
     }
 
-    /// The holder of the Lease when it was last seen, which may have expired since. `None` if it had none, or has not been
-    /// seen.
+    /// Returns the holder of the Lease when it was last read, which may have expired since. `None` if it had no
+    /// holder, or has not been read yet.
     pub fn leader(&self) -> Option<Arc<str>> {
         self.0.shared.look(|state| state.leader.clone())
     }
 
-    /// The elector at a glance: for debug pages and metrics.
+    /// Returns a summary of the elector's state, for debug pages and metrics.
     pub fn status(&self) -> LeaderElectorStatus {
         let Inner { settings, shared, .. } = &*self.0;
         shared.look(|state| LeaderElectorStatus {
@@ -238,8 +245,8 @@ impl LeaderElector {
         })
     }
 
-    /// Fails if the program still holds on to leadership although the lease has expired more than `tolerance` ago: its work
-    /// does not end, as if it were stuck. For liveness probes, so that the process is restarted.
+    /// Fails if the program still holds on to leadership although the lease expired more than `tolerance` ago:
+    /// its work does not end, as if it were stuck. For liveness probes, so that the process is restarted.
     ///
     /// A candidate that does not lead is healthy.
     pub fn check(&self, tolerance: Duration) -> Result<()> {
@@ -268,7 +275,7 @@ impl fmt::Debug for LeaderElector {
     }
 }
 
-/// How [`LeaderElector::run`] ended.
+/// The result of [`LeaderElector::run`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunOutcome<T> {
     /// The future completed.
@@ -279,7 +286,7 @@ pub enum RunOutcome<T> {
     Stopped,
 }
 
-/// An elector at a glance.
+/// A summary of an elector.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LeaderElectorStatus {
@@ -287,14 +294,14 @@ pub struct LeaderElectorStatus {
     pub lease: Arc<str>,
     /// The identity of this candidate.
     pub identity: Arc<str>,
-    /// The holder of the Lease when it was last seen.
+    /// The holder of the Lease when it was last read.
     pub leader: Option<Arc<str>>,
     /// Whether this candidate leads now.
     pub is_leader: bool,
-    /// The number of times that this candidate has become leader.
+    /// Number of times that this candidate has become leader.
     pub terms: u64,
-    /// The number of renewals that had to read the Lease first, because a write without that failed.
+    /// Number of renewals that had to read the Lease first, because a direct write failed.
     pub slow_path_total: u64,
-    /// The last error of a request, also when it has been overcome.
+    /// The most recent error of a request, even if it has been overcome.
     pub last_error: Option<Error>,
 }

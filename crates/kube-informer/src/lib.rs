@@ -1,45 +1,49 @@
-//! Shared informers for Kubernetes: client-go's `tools/cache`, whole, in Rust.
+//! Shared informers for Kubernetes: the whole of client-go's `tools/cache` in Rust.
 //!
-//! An informer is a cache of one resource. It lists it once, watches it from then on over one
-//! connection however many parts of the program care, answers from memory through indexes, and tells
-//! every handler what was added, updated and deleted.
+//! An informer is a local cache of one resource. It lists the resource once and watches it from then on, over a
+//! single watch however many parts of the program use it. It answers reads from memory through indexes, and
+//! notifies every handler of each add, update and delete.
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! **Nothing lost, nothing invented.** Whatever goes wrong between the program and the API server:
+//! **Nothing is lost, nothing is invented.** Whatever fails between the program and the API server:
 //!
-//! - Every state in the cache is one that the server had, in the informer's scope and selectors. The
-//!   states of an object are seen in order; some may be skipped, none comes twice or goes back.
-//! - When [`has_synced`] turns true the cache is the server's content at one version (for each of several
-//!   namespaces at one of its own). A relist replaces it at once: no reader sees half of one.
-//! - [`resource_version`] is honest: the cache has every change up to it. Each [`List`] carries the
-//!   version that it was read at, and [`wait_for_version`] waits until what one has written is there.
-//! - Once faults end the cache becomes the server's content again within a bounded time: a watch that
-//!   dies silently is noticed within 75 seconds (on servers that never send bookmarks, once that is known,
-//!   within the eleven minutes after which a watch has to end), and no pause between attempts is longer than
-//!   a minute, unless the server asks for it.
+//! - Every state in the cache is one that the server had, within the informer's scope and selectors. The states
+//!   of an object are observed in order: some may be skipped, but none is repeated and none goes backwards.
+//! - When [`has_synced`] becomes true, the cache holds the server's content at a single version (with several
+//!   namespaces, at one version for each of them). A relist replaces the content atomically: no reader sees
+//!   half of it.
+//! - [`resource_version`] is reliable: the cache contains every change up to that version. Each [`List`]
+//!   carries the version that it was read at, and [`wait_for_version`] waits until the cache includes a write
+//!   of your own.
+//! - Once faults end, the cache converges to the server's content within a bounded time. A watch that dies
+//!   silently is detected within 75 seconds (on servers that never send bookmarks, once that is known, within
+//!   eleven minutes, when the watch times out), and no pause between attempts exceeds a minute unless the
+//!   server asks for a longer one.
 //!
-//! **Handlers can fold what they are told.** Each handler is called by one task, one call at a time:
+//! **Handlers can fold their events.** Each handler is called by one task, one call at a time:
 //!
-//! - Whenever it comes, it first gets everything that is there as added, then [`Event::Synced`], then every
-//!   change: no gap, no double.
-//! - Added comes only for what it does not have, an update only from the state that it was told last, a
-//!   delete only for what it has, and exactly once. A delete that was missed is delivered by the relist
-//!   that finds it out, with [`FinalState::Unknown`] (client-go's tombstone).
-//! - When it is told of something, the cache and all indexes already have that or something newer.
-//! - It may be slow, block (with [`blocking`]) or panic: neither the cache nor any other handler waits for
-//!   it. What waits for it is bounded: past a thousand events they are merged by key, so that folding them
-//!   still gives the cache.
-//! - Once it is removed it is not called again.
+//! - However late it registers, a handler first receives an add for every cached object, then
+//!   [`Event::Synced`], then every change, without gaps or duplicates.
+//! - An add is delivered only for an object that the handler does not have, an update only from the last state
+//!   that it received, and a delete exactly once, only for an object that it has. A missed delete is delivered
+//!   by the relist that discovers it, with [`FinalState::Unknown`] (client-go's tombstone).
+//! - When a handler receives an event, the cache and all indexes already contain that state or a
+//!   newer one.
+//! - A handler may be slow, block (with [`blocking`]) or panic: neither the cache nor any other handler waits
+//!   for it. Its backlog is bounded: beyond a thousand events they are merged by key, in such a way that
+//!   folding them still yields the cache's content.
+//! - Once a handler is removed, it is not called again.
 //!
-//! **It says what is wrong.** [`on_error`] is told of every error that the client lets through (see
-//! [`KubeListWatch`] on its retries) and of what is done about it. The log has a trouble with the server
-//! once when it begins, when it changes, and when it is over. [`is_live`] and [`staleness`] say how far to
-//! trust the cache now, and [`wait_for_sync`] always ends, with the reason if it is not success.
+//! **Problems are reported.** [`on_error`] receives every error that the client lets through (see
+//! [`KubeListWatch`] on the client's retries) and the informer's reaction to it. Each problem with the server
+//! is logged when it starts, when it changes and when it clears. [`is_live`] and [`staleness`] say how far to
+//! trust the cache at the moment. [`wait_for_sync`] always returns, with a reason if the cache did not sync.
 //!
-//! What is *not* promised: an order between the changes of different objects; every state of an object
-//! (a relist, or a handler that lags far behind, skips some); that an object which was deleted and made again
-//! under the same name while nobody looked is not one update, with different uids.
+//! **Not guaranteed:** an order between changes of different objects; every intermediate state of an object (a
+//! relist skips some, and so does a handler that lags far behind); a delete and an add for an object that was
+//! deleted and recreated under the same name while the watch was down: that may be a single update, in which
+//! the uids differ.
 //!
 //! [`has_synced`]: SharedInformer::has_synced
 //! [`resource_version`]: SharedInformer::resource_version
@@ -50,7 +54,7 @@
 //! [`on_error`]: InformerBuilder::on_error
 //! [`blocking`]: HandlerBuilder::blocking
 //!
-//! # How it reads
+//! # Example
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
@@ -83,43 +87,44 @@
 //! # }
 //! ```
 //!
-//! The names are client-go's wherever the thing is the same, so that every article on informers is
-//! documentation for this crate too. Where it does something else than client-go, and why, is in the
-//! repository's `docs/client-go.md`, rule by rule.
+//! The names are client-go's wherever the concept is the same, so articles about client-go's informers apply to
+//! this crate too. The repository's `docs/client-go.md` lists, rule by rule, where this crate differs from
+//! client-go and why.
 //!
 //! # Objects are bytes
 //!
-//! An [`Object<K>`](Object) is a handle on the object as the server sent it, without `managedFields` and
-//! compressed, and a header that is always at hand: key, uid, versions, labels, owner. The typed struct is built when somebody
-//! asks for it, with [`decode`](Object::decode); one field is read with [`field`](Object::field), a few with
-//! [`decode_as`](Object::decode_as). Most handlers need no more than the key, and a `Pod` takes several times
-//! the memory of its bytes. [`Storage`] has the choice for programs that look into all objects all the time.
+//! An [`Object<K>`](Object) is a handle to the object as the server sent it, without `managedFields` and
+//! compressed, plus a header that can be read at no cost: key, uid, versions, labels, owner. The typed struct
+//! is built only on demand, by [`decode`](Object::decode); [`field`](Object::field) reads a single field, and
+//! [`decode_as`](Object::decode_as) a few of them. Most handlers need only the key, and a `Pod` struct takes
+//! several times the memory of its bytes. Programs that read most fields of all objects all the time can choose
+//! another [`Storage`].
 //!
-//! An object whose body does not decode is in the cache all the same: `decode` says what is wrong, to the one
-//! who asks. One that cannot be kept at all (no metadata, a transform that fails) is reported, counted, and
-//! listed by [`SharedInformer::failed`]. Neither stops anything.
+//! An object whose body does not decode is cached all the same; only `decode` returns an error, which says what
+//! is wrong. An object that cannot be kept at all (it has no metadata, or its transform fails) is reported,
+//! counted, and listed by [`SharedInformer::failed`]. Neither affects other objects.
 //!
 //! # Connections
 //!
-//! Informers work on any `kube::Client`. kube's own connects with HTTP/1, which takes a connection for each
-//! watch, and does not notice one that has died. `kube_informer::client` builds one that speaks HTTP/2 where the
-//! server does: informers share a connection, which is kept alive with pings and replaced when they are not
-//! answered.
+//! Informers work with any `kube::Client`. kube's default client uses HTTP/1, which takes one connection per
+//! watch and does not detect dead connections. `kube_informer::client` builds a client that uses HTTP/2 if the
+//! server supports it: informers share a connection, which is kept alive with pings and replaced when they go
+//! unanswered.
 //!
-//! It is behind the feature `client`, which is off by default because it turns on `rustls-tls` of kube-client:
-//! which TLS is used is the choice of the program. No other part of this crate needs TLS.
+//! That function is behind the feature `client`, which is off by default because it enables kube-client's
+//! `rustls-tls`, and the TLS backend is the program's choice. No other part of this crate needs TLS.
 //!
-//! # The parts
+//! # Building blocks
 //!
-//! Each can be used alone: [`ListWatch`] is where lists and watches come from ([`list_watch::KubeListWatch`] for
-//! API servers, your own for anything else), [`Reflector`] mirrors one into a [`reflector::ReflectorStore`],
-//! [`DeltaFifo`] is a queue of changes, [`Indexer`] a store with indexes that a [`Lister`] reads.
-//! [`Reflector::process_until`] and [`Indexer::process`] put them together, as client-go's low-level
-//! `cache.Controller` does.
+//! The building blocks are public. A [`ListWatch`] is a source of lists and watches
+//! ([`list_watch::KubeListWatch`] for API servers, your own for anything else). A [`Reflector`] mirrors a
+//! source into a [`reflector::ReflectorStore`]. A [`DeltaFifo`] is a queue of changes, and an [`Indexer`] a
+//! store with indexes, read through a [`Lister`]. [`Reflector::process_until`] and [`Indexer::process`] combine
+//! them, as client-go's low-level `cache.Controller` does.
 //!
 //! # Controllers
 //!
-//! A [`Controller`] is told which objects to look at, by informers, and calls a [`Reconciler`] for each of them:
+//! A [`Controller`] calls a [`Reconciler`] for each object that its informers report as changed:
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -145,15 +150,17 @@
 //! # }
 //! ```
 //!
-//! - [`controller`]: predicates, retries, timeouts, status, and what is promised. [`Request::wrote`] has a key wait until the
-//!   cache has what was written for it; [`ConsistencyStore`] is the same for other loops.
-//! - [`workqueue`]: the queue alone, for a loop of one's own. Handlers [fill](HandlerBuilder::enqueue) it.
-//! - [`leader_election`]: of several replicas one works. [`Controller::leader_election`] uses it.
-//! - [`finalizer()`] cleans up before an object goes, [`Conditions`] and [`patch_status`] report what was seen,
-//!   [`Object::control`] makes an object the owner of others, and a [`Recorder`] writes events for people. None of them
-//!   needs an informer to run.
+//! - [`controller`]: predicates, retries, timeouts, status, and the guarantees. [`Request::wrote`] delays the
+//!   next reconcile of a key until the cache includes what was written for it; [`ConsistencyStore`] offers the
+//!   same to other loops.
+//! - [`workqueue`]: the queue alone, for a loop of your own. Handlers can [fill](HandlerBuilder::enqueue) it.
+//! - [`leader_election`]: keeps one of several replicas active. [`Controller::leader_election`]
+//!   uses it.
+//! - [`finalizer()`] cleans up before an object is deleted, [`Conditions`] and [`patch_status`] report status,
+//!   [`Object::control`] makes an object the owner of another, and a [`Recorder`] records Kubernetes events.
+//!   None of them needs a running informer.
 //!
-//! The repository's `docs/controller-in-ten-minutes.md` puts all of them into one program.
+//! The repository's `docs/controller-in-ten-minutes.md` combines all of them in one program.
 
 mod error;
 mod json;

@@ -1,4 +1,5 @@
-//! The one seam: where lists and watches come from. Tests put their own here.
+//! The source of lists and watches, and the only interface to API servers. Tests substitute their
+//! own.
 
 mod kube;
 mod repacked;
@@ -12,52 +13,54 @@ use crate::{ResourceVersion, Result};
 
 pub use crate::wire::{ListItem, WatchItem};
 pub use kube::KubeListWatch;
-/// For those who have to be given one and only pass it on.
+/// For modules that only pass a client on.
 pub(crate) use kube_client::Client;
 pub(crate) use repacked::Repacked;
 
-/// A list as it arrives, item by item.
+/// The items of a list as they arrive.
 pub type ListStream = BoxStream<'static, Result<ListItem>>;
-/// A watch as it arrives; an `Err` is an error *inside* the stream, and ends it.
+/// The events of a watch as they arrive; an `Err` is an error *inside* the stream, and ends it.
 pub type WatchStream = BoxStream<'static, Result<WatchItem>>;
 
 /// Lists and watches one resource in one scope. Used as `Arc<dyn ListWatch>`.
 pub trait ListWatch: Send + Sync + 'static {
-    /// What it lists, for logs and metrics: `pods`, `deployments.apps/v1 in web`.
+    /// Returns a description of the source for logs and metrics: `pods`, `deployments.apps/v1 in
+    /// web`.
     fn name(&self) -> &str;
 
-    /// Starts reading one page.
+    /// Starts to read one page.
     fn list(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream>>;
 
     /// Starts a watch.
     fn watch(&self, options: WatchOptions) -> BoxFuture<'_, Result<WatchStream>>;
 
-    /// Whether streaming lists may be asked for; a fake that cannot says no.
+    /// Returns whether the source supports streaming lists.
     fn streams_lists(&self) -> bool {
         true
     }
 }
 
-/// What one LIST asks for.
+/// Options of a LIST request.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct ListOptions {
-    /// `None` asks for the most recent, `"0"` for anything, any other for that or newer.
+    /// `None` requests the most recent state, `"0"` any state, and any other version that one or a
+    /// newer one.
     pub resource_version: Option<ResourceVersion>,
-    /// The page size.
+    /// Page size.
     pub limit: Option<u32>,
-    /// The token of the page before.
+    /// Token that the previous page returned.
     pub continue_token: Option<String>,
 }
 
-/// What one WATCH asks for. Bookmarks are always asked for.
+/// Options of a WATCH request. Bookmarks are always requested.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct WatchOptions {
-    /// Where to start.
+    /// The version to start from.
     pub resource_version: Option<ResourceVersion>,
-    /// Stream the initial list first: everything at `resource_version` or newer.
+    /// Whether to stream the initial list first: everything at `resource_version` or newer.
     pub send_initial_events: bool,
-    /// When the server should end the watch.
+    /// Time after which the server should end the watch.
     pub timeout: Option<Duration>,
 }

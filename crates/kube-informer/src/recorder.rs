@@ -1,4 +1,4 @@
-//! Events about objects, for people: aggregated, limited, and written in the background.
+//! Kubernetes events about objects: aggregated, rate limited, and written in the background.
 
 mod bucket;
 mod correlator;
@@ -29,43 +29,46 @@ use crate::{Error, Result};
 
 pub use occurrence::EventType;
 
-/// How many events may wait to be written: client-go's `maxQueuedEvents`.
+/// Number of events that may wait to be written: client-go's `maxQueuedEvents`.
 const QUEUED_MAX: usize = 1000;
 
-/// The longest name of an instance that the server accepts, in bytes.
+/// The longest instance name that the server accepts, in bytes.
 const INSTANCE_BYTES_MAX: usize = 128;
 
-/// How long [`Recorder::shutdown`] writes what is left. A process that is told to end has some thirty seconds for
-/// everything.
+/// Time that [`Recorder::shutdown`] has to write the remaining events. A process that is told to terminate has
+/// some thirty seconds for everything.
 const SHUTDOWN_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Records events about objects, as `kubectl describe` and `kubectl events` show them.
+/// Records Kubernetes events about objects, as `kubectl describe` and `kubectl events` show them.
 ///
-/// [`event`](Self::event) only puts the event into a queue: it never waits, and works outside of a tokio runtime.
-/// A task writes them as `events.k8s.io/v1`. Cloning shares both; make one for each program, because repetitions
-/// are found only among the events of one recorder.
+/// [`event`](Self::event) only queues the event: it never blocks, and works outside of a Tokio runtime. A
+/// background task writes events as `events.k8s.io/v1`. Clones share the queue and the task. Create one
+/// recorder per program, because repetitions are recognised only among the events of one recorder.
 ///
-/// The task ends when the last clone is gone and the queue is empty; [`shutdown`](Self::shutdown) ends it sooner.
+/// The task ends when the last clone has been dropped and the queue is empty; [`shutdown`](Self::shutdown) ends
+/// it sooner.
 ///
 /// # What is written
 ///
 /// Limits and times are client-go's.
 ///
-/// - **Series.** An event that comes again within six minutes is not written anew: it becomes a series with a count. The
-///   second one is written at once, further ones every thirty minutes and when the series is over. Events are the same if
-///   object, related object, type, reason, action and note are; the version of the object does not matter.
-/// - **Similar events.** From the tenth note on, within ten minutes of each other, events that differ in their notes alone are
-///   one event, `(combined from similar events): …`.
-/// - **Limits.** About one object, 25 events of each type can be written at once, and then one every five minutes. Repetitions
-///   of a series cost nothing of that.
-/// - **Failures.** If the server cannot be reached or is too busy, an event is tried again every ten seconds until it is
-///   two minutes old. An event that the server refuses is not tried again.
-/// - **Bounds.** Up to 1000 events wait; further ones are dropped. [`counts`](Self::counts) has what became of all.
+/// - **Series.** An event that repeats within six minutes is not written anew: it becomes a series with a
+///   count. The first repetition is written at once, further ones every thirty minutes and when the series is
+///   over. Events are the same if object, related object, type, reason, action and note are; the version of the
+///   object does not matter.
+/// - **Similar events.** From the tenth different note on, within ten minutes of each other, events that differ
+///   only in their notes are combined into one event, `(combined from similar events): …`.
+/// - **Limits.** For each object and type, 25 events can be written in a burst, and then one every five
+///   minutes. Repetitions in a series do not count.
+/// - **Failures.** If the server cannot be reached or is overloaded, an event is retried every ten seconds
+///   until it is two minutes old. An event that the server rejects is not retried.
+/// - **Bounds.** Up to 1000 events are queued; further ones are dropped. [`counts`](Self::counts) has the
+///   outcome of all events.
 ///
-/// The log has a warning when writing begins to fail, and a line when it works again; it does not repeat itself.
+/// A warning is logged when writing starts to fail, and a message when it works again; neither is repeated.
 ///
-/// Events about cluster-scoped objects are in the namespace `default`. The program needs the verbs `create` and
-/// `patch` on `events` of the group `events.k8s.io`.
+/// Events about cluster-scoped objects are written to the namespace `default`. The program needs the verbs
+/// `create` and `patch` on `events` of the group `events.k8s.io`.
 ///
 /// # Examples
 ///
@@ -96,9 +99,9 @@ pub struct Recorder(Arc<Shared>);
 struct Shared {
     source: Source,
     commands: mpsc::Sender<Command>,
-    /// Until it runs.
+    /// `None` once it runs.
     writer: Mutex<Option<Writer>>,
-    /// Of the runtime in which the recorder was made, if it was made in one.
+    /// The runtime in which the recorder was created, if any.
     runtime: Option<Handle>,
     counts: Arc<Counts>,
     closed: AtomicBool,
@@ -123,29 +126,33 @@ struct Shared {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct EventCounts {
-    /// Requests that succeeded: events that were created, and series that were updated.
+    /// Number of requests that succeeded: events created, and series updated.
     pub written: u64,
-    /// Repetitions that are only counted in a series.
+    /// Number of repetitions that were only counted in a series.
     pub counted: u64,
-    /// Not written, because there were too many about their object.
+    /// Number of events that were not written because there were too many about their object.
     pub limited: u64,
-    /// Dropped, because too many were waiting or the recorder had been shut down.
+    /// Number of events that were dropped because the queue was full or the recorder had been shut
+    /// down.
     pub dropped: u64,
-    /// Not sent, because the server would not take them: no reason or action, or one that is too long, or no object.
+    /// Number of events that were not sent because the server would reject them: the reason or action is
+    /// missing or too long, or there is no object.
     pub refused: u64,
-    /// Requests that were given up: the server could not be reached for too long, or refused them.
+    /// Number of requests that failed: the server could not be reached for too long, or rejected
+    /// them.
     pub failed: u64,
 }
 
 impl Recorder {
-    /// Makes a recorder for a controller, whose name is one like that of a label: `example.com/shop-controller`.
+    /// Creates a recorder for a controller, whose name has the form of a label name:
+    /// `example.com/shop-controller`.
     ///
-    /// The instance that events name is the controller and the host. If it is made in a tokio runtime, that
-    /// one runs the task; otherwise that of the first call that is in one does.
+    /// The instance in the events is made of the controller's and the host's name. If the recorder is created
+    /// in a Tokio runtime, that one runs the task; otherwise, the first call within a runtime starts it there.
     ///
     /// # Errors
     ///
-    /// If that cannot be the name of a controller.
+    /// If the name is not valid.
     pub fn new(client: Client, controller: &str) -> Result<Self> {
         let instance = match host() {
             Some(host) => format!("{controller}-{host}"),
@@ -154,11 +161,12 @@ impl Recorder {
         Self::with_instance(client, controller, beginning(&instance, INSTANCE_BYTES_MAX))
     }
 
-    /// Makes a recorder with a name for this instance of the controller, such as that of its pod.
+    /// Creates a recorder with a name for this instance of the controller, such as that of its pod.
     ///
     /// # Errors
     ///
-    /// If that cannot be the name of a controller, or of an instance: 1 to 128 bytes can.
+    /// If the name of the controller is not valid, or that of the instance does not have 1 to 128
+    /// bytes.
     ///
     /// ```
     /// # use kube_informer::Recorder;
@@ -206,11 +214,11 @@ impl Recorder {
 
     /// Records that something has happened to an object.
     ///
-    /// `regarding` is an [`Object`](crate::Object) of a kind or an `ObjectReference`. `reason` is why, a word in
-    /// `CamelCase` that programs can look for, and `action` what the controller did or could not do. `note` is for people,
-    /// and cut after 1024 bytes.
+    /// `regarding` is an [`Object`](crate::Object) of a kind or an `ObjectReference`. `reason` is a word in
+    /// `CamelCase` that programs can look for, and `action` says what the controller did or failed to do.
+    /// `note` is for people, and truncated after 1024 bytes.
     ///
-    /// Returns at once. What cannot be recorded is [counted](Self::counts), and logged the first time.
+    /// Returns at once. Events that cannot be recorded are [counted](Self::counts), and logged the first time.
     pub fn event(
         &self,
         regarding: impl Into<ObjectReference>,
@@ -222,7 +230,7 @@ impl Recorder {
         self.record(Occurrence::new(regarding.into(), None, type_, (reason, action), note));
     }
 
-    /// Records an event that another object has a part in: the one that was created, or that is in the way.
+    /// Records an event that also involves another object, such as one that was created or that is in the way.
     ///
     /// ```
     /// # use k8s_openapi::api::{apps::v1::ReplicaSet, core::v1::Pod};
@@ -255,27 +263,27 @@ impl Recorder {
         self.record(Occurrence::new(regarding.into(), related, type_, (reason, action), note));
     }
 
-    /// Waits until every event that was recorded before is written or given up, with the counts of all series.
+    /// Waits until every event recorded so far is written or has failed, including the counts of all series.
     ///
-    /// While the server cannot be reached that takes up to two minutes.
+    /// If the server cannot be reached, that takes up to two minutes.
     ///
     /// # Cancel safety
     ///
-    /// Events are written also if this is dropped.
+    /// Dropping the future does not cancel the writes.
     pub async fn flush(&self) {
         self.start();
         let runs = self.0.writer.lock().is_none();
         let (done, waited) = oneshot::channel();
         if runs && self.0.commands.send(Command::Flush(done)).await.is_ok() {
-            // An error says that the task has ended.
+            // An error means that the task has ended.
             let _ = waited.await;
         }
     }
 
-    /// Writes what is left for up to five seconds, and ends the task. Events that come later are dropped.
+    /// Writes the remaining events for up to five seconds, and ends the task. Later events are dropped.
     pub async fn shutdown(&self) {
         self.0.closed.store(true, Ordering::Relaxed);
-        // Without a runtime there are no timers. What is left is given up by its age then.
+        // Without a runtime there are no timers. The remaining events then expire by their age.
         match Handle::try_current() {
             Ok(_) => drop(timeout(SHUTDOWN_WAIT_MAX, self.flush()).await),
             Err(_) => self.flush().await,
@@ -285,7 +293,7 @@ impl Recorder {
         self.0.tasks.wait().await;
     }
 
-    /// Returns what became of the events so far.
+    /// Returns the outcome of the events so far.
     pub fn counts(&self) -> EventCounts {
         let Counts { written, counted, limited, dropped, refused, failed } = &*self.0.counts;
         EventCounts {
@@ -316,7 +324,7 @@ impl Recorder {
         }
     }
 
-    /// Starts the task, unless it runs or there is no runtime for it.
+    /// Starts the task, unless it runs already or there is no runtime for it.
     fn start(&self) {
         let shared = &self.0;
         let mut writer = shared.writer.lock();
@@ -339,7 +347,7 @@ impl Recorder {
     }
 }
 
-/// The name of the controller and of this instance.
+/// Prints the names of the controller and of this instance.
 impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Source { controller, instance } = &self.0.source;
@@ -347,7 +355,7 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// The name of this host; in a cluster, that of the pod.
+/// Returns the name of this host; in a cluster, that of the pod.
 fn host() -> Option<String> {
     let named = env::var("HOSTNAME").ok().or_else(|| fs::read_to_string("/etc/hostname").ok())?;
     Some(named.trim().to_owned()).filter(|host| !host.is_empty())

@@ -1,4 +1,4 @@
-//! Mirrors what a `ListWatch` says into a store. The informer drives one; it works alone too.
+//! Mirrors a `ListWatch` into a store. Informers are built on it; it also works alone.
 
 mod backoff;
 mod gather;
@@ -23,31 +23,31 @@ pub(crate) use observe::Observer;
 pub(crate) use state::{SILENCE_MAX, Settings};
 pub use store::ReflectorStore;
 
-/// The methods by which builders are told how to ask a server, and how to wait for it.
+/// Builder methods about requests to a server and pauses between them.
 macro_rules! settings {
     ($self:ident => $settings:expr) => {
-        /// Objects per page of a LIST. Without this, 500 where the server has to read its storage, and
-        /// no pages where it can answer from its cache.
+        /// Sets the number of objects per page of a LIST. By default, 500 if the server has to read its
+        /// storage, and no pages if it can answer from its cache.
         pub fn page_size(mut $self, objects: u32) -> Self {
             $settings.set_page_size(objects);
             $self
         }
 
-        /// Whether to ask the server to stream lists (client-go's `WatchList`). On by default; a server
-        /// that cannot is noticed and listed.
+        /// Sets whether to request streaming lists (client-go's `WatchList`). On by default; the informer falls
+        /// back to plain lists if the server does not support them.
         pub fn streaming_lists(mut $self, streaming: bool) -> Self {
             $settings.streaming = streaming;
             $self
         }
 
-        /// How long a watch lasts before the server ends it: this, and up to as much again at random, so
+        /// Sets how long a watch lasts before the server ends it: this, plus up to as much again at random, so
         /// that watches spread over servers. Five minutes by default, at least one second.
         pub fn watch_timeout(mut $self, least: Duration) -> Self {
             $settings.set_watch_timeout(least);
             $self
         }
 
-        /// The pauses between retries: the first, which doubles with each consecutive failure, and the
+        /// Sets the pauses between retries: the first, which doubles with each consecutive failure, and the
         /// longest. Up to as much again is added at random. 0.8 and 30 seconds by default.
         pub fn backoff(mut $self, first: Duration, max: Duration) -> Self {
             $settings.delays = $crate::reflector::Delays::new(first, max);
@@ -57,12 +57,12 @@ macro_rules! settings {
 }
 pub(crate) use settings;
 
-/// List, then watch, for ever; every error is retried, reported and never ends it.
+/// Lists, then watches, indefinitely. Every error is reported and retried; none ends the reflector.
 ///
-/// It lists from the server's cache first, then watches from there over one connection. Watches
-/// that end, break or fall silent are resumed from the last version. Only if that cannot be had
-/// any more is everything listed again, never from an older state than was seen. If watches keep
-/// failing where lists work, it polls.
+/// It lists from the server's cache first, and watches from there over one connection. Watches that
+/// end, break or fall silent are resumed from the last version. Only if that version has expired
+/// does the reflector relist, and never from an older state than it has already seen. If watches
+/// keep failing while lists work, it polls.
 #[must_use = "does nothing until run"]
 pub struct Reflector<S> {
     list_watch: Arc<dyn ListWatch>,
@@ -78,11 +78,11 @@ pub(crate) struct Options {
     observers: Vec<Arc<dyn Observer>>,
 }
 
-/// The content that an earlier run knew, if there is any.
+/// The content of an earlier run, if there is any.
 type Load = BoxFuture<'static, Result<Option<Beginning>>>;
 
 impl<S: ReflectorStore> Reflector<S> {
-    /// A reflector with the default options.
+    /// Creates a reflector with the default options.
     pub fn new(list_watch: impl ListWatch, store: S) -> Self {
         Self::shared(Arc::new(list_watch), store)
     }
@@ -98,12 +98,12 @@ impl<S: ReflectorStore> Reflector<S> {
         self
     }
 
-    /// Calls this with every error, and with what is done about it.
+    /// Calls a function with every error, and with the reflector's reaction to it.
     pub fn on_error(self, report: impl Fn(&ErrorReport) + Send + Sync + 'static) -> Self {
         self.observer(Arc::new(observe::OnError(report)))
     }
 
-    /// Calls this with every change of state.
+    /// Calls a function with every change of state.
     pub fn on_state(self, report: impl Fn(State) + Send + Sync + 'static) -> Self {
         self.observer(Arc::new(observe::OnState(report)))
     }
@@ -113,13 +113,14 @@ impl<S: ReflectorStore> Reflector<S> {
         self
     }
 
-    /// Seeds its randomness (jitter, watch timeouts): the same seed, the same run.
+    /// Seeds the reflector's randomness (jitter, watch timeouts), to make runs reproducible.
     pub fn seed(mut self, seed: u64) -> Self {
         self.options.seed = Some(seed);
         self
     }
 
-    /// Begins with this in place of a list. If it fails, or there is nothing, everything is listed.
+    /// Starts from this content instead of a list. If loading fails, or there is none, everything
+    /// is listed.
     pub(crate) fn begin_with(
         mut self,
         load: impl Future<Output = Result<Option<Beginning>>> + Send + 'static,
@@ -132,7 +133,7 @@ impl<S: ReflectorStore> Reflector<S> {
         &self.store
     }
 
-    /// Runs until `stop` is ready, then returns the store.
+    /// Runs until `stop` completes, then returns the store.
     pub async fn run_until(mut self, stop: impl Future + Send) -> S {
         let driver = run::Driver::new(&*self.list_watch, &mut self.store, &self.options);
         tokio::select! {

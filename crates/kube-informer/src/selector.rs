@@ -11,11 +11,12 @@ use crate::{Error, Labels, Result};
 
 pub(crate) use parse::{is_prefix as is_subdomain, is_qualified_name};
 
-/// A label selector: parse it (`"app=web,tier in (a,b)".parse()`), or convert kube's own.
+/// A label selector, parsed from text (`"app=web,tier in (a,b)".parse()`) or converted from kube's
+/// own type.
 ///
-/// It means what Kubernetes means by it. All of its requirements must be met; `!=` and `notin` are
-/// also met by objects that do not have the label. Two that say the same are equal, however they
-/// were written, and what one shows as can be parsed.
+/// It follows Kubernetes' semantics: all requirements must be met, and `!=` and `notin` also match
+/// objects that lack the label. Selectors with the same requirements are equal, however they were
+/// written, and the `Display` form parses back to an equal selector.
 ///
 /// ```
 /// use kube_informer::{Object, Selector};
@@ -31,7 +32,7 @@ pub(crate) use parse::{is_prefix as is_subdomain, is_qualified_name};
 /// ```
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selector {
-    /// Sorted, each only once.
+    /// Sorted, without duplicates.
     requirements: Vec<Requirement>,
 }
 
@@ -41,22 +42,22 @@ struct Requirement {
     test: Test,
 }
 
-/// What is asked of the value of a label.
+/// A requirement on the value of a label.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Test {
-    /// It is there.
+    /// The label is set.
     Exists,
-    /// It is not.
+    /// The label is not set.
     Missing,
-    /// It is one of these. Not empty.
+    /// The value is one of these. Not empty.
     In(Values),
-    /// It is none of these, or not there. Not empty.
+    /// The value is none of these, or the label is not set. Not empty.
     NotIn(Values),
     Above(i64),
     Below(i64),
 }
 
-/// Sorted, each only once.
+/// Sorted, without duplicates.
 type Values = Box<[Box<str>]>;
 
 impl Selector {
@@ -65,8 +66,7 @@ impl Selector {
         Self::default()
     }
 
-    /// Matches nothing, here and where a server is asked with it: it wants a label that must be
-    /// missing.
+    /// Matches nothing, both in memory and on a server: it requires a label that it also excludes.
     pub fn nothing() -> Self {
         Self::new(none_with("nothing"))
     }
@@ -76,8 +76,8 @@ impl Selector {
         Expression::Equal(key.into(), value.into()).into()
     }
 
-    /// The selector of a spec: `matchLabels` and `matchExpressions`, `LabelSelector` in `k8s_openapi`.
-    /// One that is empty matches everything.
+    /// Converts the selector of a spec, with `matchLabels` and `matchExpressions` (`LabelSelector` in
+    /// `k8s_openapi`). An empty one matches everything.
     ///
     /// ```
     /// use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -100,21 +100,22 @@ impl Selector {
         Ok(selector.into())
     }
 
-    /// Whether it matches an object with these labels.
+    /// Returns whether the selector matches an object with these labels.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.requirements
             .iter()
             .all(|requirement| requirement.test.passes(labels.get(&requirement.label)))
     }
 
-    /// It matches everything, so that no labels need be looked at.
+    /// Returns whether it matches everything, so that labels need not be read.
     pub(crate) fn is_everything(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// It matches nothing, so that no objects need be looked at: a label is wanted and unwanted.
+    /// Returns whether it matches nothing, so that objects need not be read: a label is both
+    /// required and excluded.
     pub(crate) fn is_nothing(&self) -> bool {
-        // The two are neighbours, by their order.
+        // Requirements are sorted, so these two are neighbours.
         self.requirements.windows(2).any(|pair| {
             pair[0].label == pair[1].label
                 && pair[0].test == Test::Exists
@@ -147,7 +148,7 @@ impl Test {
     }
 }
 
-/// What no object meets.
+/// Requirements that no object meets.
 fn none_with(label: &str) -> Vec<Requirement> {
     [Test::Exists, Test::Missing].map(|test| Requirement { label: label.into(), test }).into()
 }
@@ -159,7 +160,8 @@ fn values<V: AsRef<str>>(values: impl IntoIterator<Item = V>) -> Values {
     values.into()
 }
 
-/// What an expression asks. None of no values is nothing to ask; one of no values is never met.
+/// Converts an expression. `notin` without values is no requirement at all; `in` without values is
+/// never met.
 fn requirements(expression: Expression) -> Vec<Requirement> {
     let (label, test) = match expression {
         Expression::In(label, none) if none.is_empty() => return none_with(&label),

@@ -1,9 +1,9 @@
-//! Texts of others, as a part of one line of a log or a terminal.
+//! Escapes and shortens foreign text for logs and terminals.
 
 use std::borrow::Cow;
 
-/// The text with everything escaped that could break a line, steer a terminal or turn around the direction of
-/// writing, and cut off after so many characters. What is harmless and short stays as it is.
+/// Escapes every character that could break a line, control a terminal or change the writing direction, and
+/// truncates the text after `chars_max` characters. Text that is harmless and short is returned as it is.
 pub(crate) fn shown(text: &str, chars_max: usize) -> Cow<'_, str> {
     if text.len() <= chars_max && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.into();
@@ -15,16 +15,16 @@ pub(crate) fn shown(text: &str, chars_max: usize) -> Cow<'_, str> {
             break;
         }
         match c {
-            // Also those that a Debug string has to escape.
+            // Includes quotes and backslashes, which `escape_debug` would escape.
             ' '..='~' => line.push(c),
-            // The unprintable ones are escaped, and marks that go on top of the character before.
+            // Escapes unprintable characters, and combining marks.
             _ => line.extend(c.escape_debug()),
         }
     }
     line.into()
 }
 
-/// As much of a text as fits into so many bytes, in whole characters.
+/// Returns the longest prefix of whole characters that fits into `bytes_max` bytes.
 pub(crate) fn beginning(text: &str, bytes_max: usize) -> &str {
     let fits = |at: &usize| text.is_char_boundary(*at);
     let end = (0..=text.len().min(bytes_max)).rev().find(fits).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The content of a cache in a file, for the next run of the program to begin with.
+//! Snapshots: the content of a cache in a file, from which the next run of the program starts.
 //!
-//! A snapshot has the objects, the version that they are of, and what they are: which objects of which
-//! cluster, kept how. An informer begins with it only if all of that is what the informer would list.
+//! A snapshot has the objects, their version, and a description of them: which objects of which cluster, stored
+//! how. An informer starts from it only if that description matches what the informer would list.
 
 mod file;
 mod record;
@@ -16,33 +16,36 @@ use crate::object::Packer;
 use crate::wire::{Client, Endpoint, Target};
 use crate::{Error, Object, ResourceVersion, Result};
 
-/// Its uid tells clusters apart: it is made with the cluster, and cannot be deleted.
+/// The uid of this namespace identifies a cluster: it is created with the cluster and cannot be
+/// deleted.
 const NAMESPACE_OF_CLUSTER: &str = "kube-system";
 
-/// Where the objects of an informer come from, and how they are kept.
+/// The origin of an informer's objects, and how they are stored.
 pub(crate) struct Origin {
     content: Content,
     namespaces: Endpoint,
     packer: Arc<Packer>,
 }
 
-/// Which objects a snapshot holds. Two informers with equal contents would list the same.
+/// A description of the objects in a snapshot. Two informers with equal descriptions would list the
+/// same objects.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
 struct Content {
     group: String,
     version: String,
     resource: String,
-    /// Empty for all of them.
+    /// Empty for all namespaces.
     namespace: String,
     labels: String,
     fields: String,
     metadata_only: bool,
     managed_fields: bool,
-    /// `None` if it has a function: no one can say whether that of the next run does the same.
+    /// `None` if the transform has a function: there is no way to tell whether that of the next run
+    /// does the same.
     transform: Option<String>,
 }
 
-/// The head of a snapshot, before its objects.
+/// The header of a snapshot, before its objects.
 #[derive(PartialEq, Serialize, Deserialize, Debug)]
 struct Manifest {
     content: Content,
@@ -52,7 +55,7 @@ struct Manifest {
     objects: u64,
 }
 
-/// The content of a cache, and the version that it is of.
+/// The content of a cache, and its version.
 pub(crate) type Beginning = (Vec<Object>, ResourceVersion);
 
 impl Origin {
@@ -79,12 +82,12 @@ impl Origin {
         Self { content, namespaces: Endpoint::new(client, namespaces), packer }
     }
 
-    /// Whether a snapshot would put secrets into a file.
+    /// Returns whether a snapshot would write Secrets to a file.
     pub(crate) fn is_of_secrets(&self) -> bool {
         self.content.group.is_empty() && self.content.resource == "secrets"
     }
 
-    /// Writes a snapshot. Whatever goes wrong, the file is the old one or the new one.
+    /// Writes a snapshot. If that fails, the old file is left intact.
     pub(crate) async fn save(&self, path: &Path, content: Beginning) -> Result<()> {
         self.check_transform()?;
         let (objects, version) = content;
@@ -98,7 +101,8 @@ impl Origin {
         blocking(move || file::write(&path, &manifest, &objects, &packer)).await
     }
 
-    /// Reads a snapshot; `None` if there is none. It is an error if it is not of what this lists.
+    /// Reads a snapshot; `None` if there is no file. A snapshot of anything but what this informer
+    /// lists is an error.
     pub(crate) async fn load(&self, path: PathBuf) -> Result<Option<Beginning>> {
         self.check_transform()?;
         let packer = self.packer.clone();
@@ -126,7 +130,7 @@ impl Origin {
         Err(unusable(format!("its {name} is {theirs}, and that of the informer {ours}")))
     }
 
-    /// Nothing is written that could not be used.
+    /// Checks that a snapshot of this informer could be used.
     fn check_transform(&self) -> Result<()> {
         if self.content.transform.is_none() {
             return Err(unusable(
@@ -145,7 +149,7 @@ impl Origin {
     }
 }
 
-/// By name, to tell which is different.
+/// Returns the fields by name, to report which of them differs.
 fn fields(content: &Content) -> std::collections::BTreeMap<&'static str, serde_json::Value> {
     let Content { group, version, resource, namespace, labels, fields, .. } = content;
     let texts = [
@@ -169,7 +173,7 @@ fn unusable(text: impl Into<String>) -> Error {
     Error::new(Cause::Snapshot, text)
 }
 
-/// Runs file I/O on a thread of its own, so that no task waits for it.
+/// Runs file I/O on a blocking thread, so that no task waits for it.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

@@ -1,4 +1,4 @@
-//! What an informer is doing, and what went wrong.
+//! The state and the errors of an informer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use tokio::time::Instant;
 
 use crate::{Error, ResourceVersion};
 
-/// What an informer is doing right now.
+/// The current activity of an informer.
 ///
-/// States can be compared and asked. Two that back off are equal only if they do so until the same
-/// instant and for the same reason; [`is_backing_off`](Self::is_backing_off) is for any.
+/// States can be compared and queried. Two backing-off states are equal only if they have the same
+/// deadline and the same cause; [`is_backing_off`](Self::is_backing_off) matches any of them.
 ///
 /// ```
 /// use kube_informer::State;
@@ -28,25 +28,25 @@ use crate::{Error, ResourceVersion};
 pub enum State {
     /// Not started.
     Idle,
-    /// Reading a LIST.
+    /// Reading a list.
     Listing,
     /// Reading the initial events of a streaming list (`WatchList`).
     Streaming,
     /// Following a watch.
     Watching,
-    /// Waiting before the next try.
+    /// Waiting before the next attempt.
     BackingOff {
-        /// When that will be.
+        /// Time of the next attempt.
         until: Instant,
-        /// What went wrong.
+        /// The error that caused the pause.
         why: Error,
     },
-    /// Stopped, for good.
+    /// Stopped permanently.
     Stopped,
 }
 
 impl State {
-    /// The state alone, in one word.
+    /// Returns the name of the state, without its details.
     pub fn as_str(&self) -> &'static str {
         match self {
             State::Idle => "idle",
@@ -58,39 +58,39 @@ impl State {
         }
     }
 
-    /// Whether it is [`Idle`](Self::Idle): not started.
+    /// Returns whether the state is [`Idle`](Self::Idle).
     pub fn is_idle(&self) -> bool {
         *self == State::Idle
     }
-    /// Whether it is [`Listing`](Self::Listing).
+    /// Returns whether the state is [`Listing`](Self::Listing).
     pub fn is_listing(&self) -> bool {
         *self == State::Listing
     }
-    /// Whether it is [`Streaming`](Self::Streaming) a list.
+    /// Returns whether the state is [`Streaming`](Self::Streaming).
     pub fn is_streaming(&self) -> bool {
         *self == State::Streaming
     }
-    /// Whether it is [`Watching`](Self::Watching).
+    /// Returns whether the state is [`Watching`](Self::Watching).
     pub fn is_watching(&self) -> bool {
         *self == State::Watching
     }
-    /// Whether it is [`BackingOff`](Self::BackingOff), for whatever reason.
+    /// Returns whether the state is [`BackingOff`](Self::BackingOff), for any reason.
     pub fn is_backing_off(&self) -> bool {
         matches!(self, State::BackingOff { .. })
     }
-    /// Whether it is [`Stopped`](Self::Stopped).
+    /// Returns whether the state is [`Stopped`](Self::Stopped).
     pub fn is_stopped(&self) -> bool {
         *self == State::Stopped
     }
 
-    /// When the next try is, if it is backing off.
+    /// Returns the time of the next attempt, if the informer is backing off.
     pub fn until(&self) -> Option<Instant> {
         match self {
             State::BackingOff { until, .. } => Some(*until),
             _ => None,
         }
     }
-    /// The error because of which it is backing off, if it is.
+    /// Returns the error that caused the pause, if the informer is backing off.
     pub fn why(&self) -> Option<&Error> {
         match self {
             State::BackingOff { why, .. } => Some(why),
@@ -108,78 +108,79 @@ impl fmt::Display for State {
     }
 }
 
-/// An informer at a glance: for readiness probes, debug pages and errors.
+/// A summary of an informer, for readiness probes, debug pages and error messages.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InformerStatus {
-    /// Plural, group and version, scope and selectors, as text.
+    /// Resource, scope and selectors, as text.
     pub name: Arc<str>,
-    /// What it is doing.
+    /// The current activity.
     pub state: State,
-    /// Since when.
+    /// When the informer entered that state.
     pub since: Instant,
     /// Whether the first list is in the cache.
     pub synced: bool,
-    /// Whether a watch is up and has been heard within the silence limit.
+    /// Whether a watch is open and has received something within the silence limit.
     pub live: bool,
-    /// How long ago the server last confirmed that we are up to date.
+    /// Time since the server last confirmed that the cache is up to date.
     pub staleness: Option<Duration>,
-    /// Objects in the cache.
+    /// Number of objects in the cache.
     pub objects: usize,
-    /// Objects that the longest list so far has brought: how far a first list is that is not in the
-    /// cache yet.
+    /// Number of objects that the longest list so far has delivered: the progress of a first list
+    /// that is not in the cache yet.
     pub received: u64,
-    /// Objects that could not be kept.
+    /// Number of objects that could not be stored.
     pub failed: usize,
-    /// Bytes that the objects take, about.
+    /// Approximate memory that the objects take, in bytes.
     pub bytes: usize,
-    /// How often functions of indexes have panicked.
+    /// Number of panics in index functions.
     pub index_panics: u64,
-    /// The version that the cache is at.
+    /// The version of the cache.
     pub resource_version: ResourceVersion,
-    /// The last error, also when it has been overcome.
+    /// The most recent error, even if the informer has recovered from it.
     pub last_error: Option<Error>,
 }
 
-/// An error of an informer and what will be done about it. `Display` is one good log line.
+/// An error of an informer, and the informer's reaction to it. Its `Display` form is a complete log
+/// line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ErrorReport {
-    /// Which informer.
+    /// Name of the informer.
     pub informer: Arc<str>,
-    /// What happened.
+    /// The error.
     pub error: Error,
-    /// What it was doing.
+    /// The activity that failed.
     pub during: State,
-    /// What it does next.
+    /// The informer's next step.
     pub next: Next,
-    /// How many errors in a row, this one included.
+    /// Number of consecutive errors, this one included.
     pub attempt: u32,
 }
 
-/// What an informer does about an error.
+/// An informer's reaction to an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Next {
-    /// Nothing is lost: watch on from the last version.
+    /// Resumes the watch from the last version; no change is lost.
     Resume {
-        /// The pause before it.
+        /// Pause before it does.
         after: Duration,
     },
-    /// List again, and deliver the difference.
+    /// Lists again, and delivers the difference.
     Relist {
-        /// The pause before it.
+        /// Pause before it does.
         after: Duration,
     },
-    /// Watches keep failing where lists may work: list again, as often as the backoff allows, until a
-    /// watch works. The cache is as old as the last list until then.
+    /// Lists repeatedly, as often as the backoff allows, because watches keep failing while lists may work.
+    /// Until a watch succeeds, the cache is as old as the last list.
     Poll {
-        /// The pause before the next list.
+        /// Pause before the next list.
         after: Duration,
     },
-    /// The server cannot stream lists: LIST, from now on.
+    /// Uses plain lists from now on, because the server cannot stream them.
     FallBackToList,
-    /// One object is recorded as failed; the rest goes on.
+    /// Records one object as failed, and continues with the others.
     SkipObject,
 }
 

@@ -1,4 +1,4 @@
-//! What is kept of an object, and how.
+//! How objects are changed and stored before they enter a cache.
 
 mod cut;
 
@@ -14,10 +14,10 @@ use crate::error::BoxError;
 use crate::object::{Packer, Step as PathStep, position, problem};
 use crate::{Error, FieldPath, Object, Result};
 
-/// How an informer keeps objects.
+/// How an informer stores objects.
 ///
-/// Whatever it is, [`decode`](Object::decode), [`decode_as`](Object::decode_as), [`field`](Object::field),
-/// indexes, selectors and transforms give the same.
+/// The choice affects only memory and speed: [`decode`](Object::decode), [`decode_as`](Object::decode_as),
+/// [`field`](Object::field), indexes, selectors and transforms return the same results.
 ///
 /// ```
 /// # use embedded_apiserver::ApiServer;
@@ -35,33 +35,35 @@ use crate::{Error, FieldPath, Object, Result};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Storage {
-    /// As compressed bytes, read when asked for. A pod of 7 KB takes about 0.9 KB, and reading it about 2 µs
-    /// more than if it were [`Plain`](Self::Plain).
+    /// As compressed bytes, decoded on demand. A 7 KB pod takes about 0.9 KB, and reading it takes about 2 µs
+    /// longer than with [`Plain`](Self::Plain).
     ///
-    /// The dictionary for that is trained on the informer's own objects: the first 128 with 512 KB of text,
-    /// again after some thousands, and when they have become different. An informer with fewer objects has
-    /// none and leaves them plain. Bodies that compress badly stay plain, too.
+    /// The compression dictionary is trained on the informer's own objects: on the first 128 with 512 KB of
+    /// text, again after some thousands, and when the objects have changed in nature. An informer with fewer
+    /// objects has no dictionary and stores them uncompressed. Bodies that compress badly stay uncompressed
+    /// too.
     #[default]
     Packed,
-    /// As bytes as they came, for objects whose fields are read all the time.
+    /// As uncompressed bytes, for objects whose fields are read all the time.
     Plain,
-    /// As typed structs beside the compressed bytes, for programs that scan all objects all the time. Takes
-    /// about 38 KB for such a pod.
+    /// As typed structs beside the compressed bytes, for programs that scan all objects all the time. Such a
+    /// pod takes about 38 KB.
     Decoded,
 }
 
-/// What is done to an object before it is kept. Part of what makes two informers the same one.
+/// A change made to every object before it is cached. Informers with different transforms are not
+/// shared.
 ///
-/// It is done once for every object that arrives, before anybody sees it, also to one whose delete
-/// arrives. It is not done again to what is in the cache: not for a resync, and not for a delete
-/// that was missed.
+/// It is applied once to every object that arrives, deleted ones included, before any reader or
+/// handler sees it. It is not applied again to objects in the cache: neither for a resync nor for a
+/// missed delete.
 ///
-/// What is read from an object afterwards, its labels and its owner included, is what the transform has made of
-/// it: selectors, indexes and handlers see the same object as [`decode`](crate::Object::decode). Only key, uid
-/// and resourceVersion always are those that the server sent, so that no transform can confuse the cache. One
-/// that changes or drops the name does so in what is decoded, and nowhere else.
+/// Everything that is read from an object afterwards, labels and owner included, reflects the transform:
+/// selectors, indexes and handlers see the same object as [`decode`](crate::Object::decode). Only key, uid and
+/// resourceVersion are always those that the server sent, so that no transform can confuse the cache. A
+/// transform that changes or drops the name affects only the decoded object.
 ///
-/// An object whose transform fails or panics is not kept, and reported as unreadable.
+/// An object whose transform fails or panics is not cached, and is reported as unreadable.
 ///
 /// ```
 /// use kube_informer::Transform;
@@ -88,8 +90,8 @@ enum Step {
 }
 type Map = dyn Fn(&[u8]) -> Result<Vec<u8>> + Send + Sync;
 
-/// What `keep_fields` always keeps: what the header is made of, and what decoding needs. Whatever drops
-/// something of it may change the header.
+/// Fields that `keep_fields` always keeps: those of the header, and those that decoding needs. A transform that
+/// drops one of them may change the header.
 static HEADER: LazyLock<Vec<FieldPath>> = LazyLock::new(|| {
     let metadata = [
         "name",
@@ -106,7 +108,7 @@ static HEADER: LazyLock<Vec<FieldPath>> = LazyLock::new(|| {
 });
 
 impl Transform {
-    /// Leaves out these fields; the bytes are cut, nothing is decoded.
+    /// Drops these fields. The bytes are cut without decoding the object.
     pub fn drop_fields<P: Into<FieldPath>>(paths: impl IntoIterator<Item = P>) -> Self {
         let paths: Vec<FieldPath> = paths.into_iter().map(Into::into).collect();
         if paths.is_empty() {
@@ -116,8 +118,8 @@ impl Transform {
         Self { steps: vec![Step::Drop(paths)], changes_header }
     }
 
-    /// Keeps only these fields, and `apiVersion`, `kind` and of the metadata what [`Object`] says
-    /// itself; the bytes are cut, nothing is decoded.
+    /// Keeps only these fields, `apiVersion`, `kind`, and the metadata that [`Object`] has methods
+    /// for. The bytes are cut without decoding the object.
     ///
     /// [`Object`]: crate::Object
     pub fn keep_fields<P: Into<FieldPath>>(paths: impl IntoIterator<Item = P>) -> Self {
@@ -125,7 +127,7 @@ impl Transform {
         Self { steps: vec![Step::Keep(paths)], changes_header: false }
     }
 
-    /// Decodes, changes and packs again: the dear one.
+    /// Decodes the object, changes it and encodes it again: the expensive option.
     pub fn map<K>(change: impl Fn(&mut K) + Send + Sync + 'static) -> Self
     where
         K: Serialize + DeserializeOwned + 'static,
@@ -136,7 +138,7 @@ impl Transform {
         })
     }
 
-    /// [`map`](Self::map) with a change that can fail.
+    /// Like [`map`](Self::map), with a function that can fail.
     pub fn try_map<K, E>(change: impl Fn(&mut K) -> Result<(), E> + Send + Sync + 'static) -> Self
     where
         K: Serialize + DeserializeOwned + 'static,
@@ -158,7 +160,7 @@ impl Transform {
         Self { steps: vec![Step::Map(Arc::new(step))], changes_header: true }
     }
 
-    /// [`map`](Self::map) over JSON, for objects of any kind.
+    /// Like [`map`](Self::map) on JSON, for objects of any kind.
     ///
     /// ```
     /// use kube_informer::Transform;
@@ -174,20 +176,20 @@ impl Transform {
         Self::map(change)
     }
 
-    /// First this, then that.
+    /// Applies another transform after this one.
     pub fn then(mut self, next: Transform) -> Self {
         self.steps.extend(next.steps);
         self.changes_header |= next.changes_header;
         self
     }
 
-    /// Nothing is done.
+    /// Returns whether the transform leaves objects unchanged.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// The object as an informer with this transform keeps it: for tests of a transform, and for sources and
-    /// stores of one's own. The error names the object and says why it cannot be transformed.
+    /// Returns the object as an informer with this transform stores it: for tests of a transform, and for
+    /// custom sources and stores. The error names the object and says why it cannot be transformed.
     ///
     /// ```
     /// use kube_informer::{Object, Transform};
@@ -210,7 +212,8 @@ impl Transform {
         Packer::plain().transform(self, object).map(Object::cast)
     }
 
-    /// Whether it has a function that the other has not: only clones of it are equal to it then.
+    /// Returns whether this has a function that the other does not have: then only its clones are
+    /// equal to it.
     pub(crate) fn has_function_beyond(&self, other: &Transform) -> bool {
         let has = |map: &Arc<Map>| {
             other
@@ -221,7 +224,8 @@ impl Transform {
         self.steps.iter().any(|step| matches!(step, Step::Map(map) if !has(map)))
     }
 
-    /// Describes its steps, so that two transforms can be compared; `None` if it has a function.
+    /// Describes the steps, so that two transforms can be compared; `None` if one of them is a
+    /// function.
     pub(crate) fn text(&self) -> Option<String> {
         let step = |step: &Step| {
             let (what, paths) = match step {
@@ -236,7 +240,7 @@ impl Transform {
         Some(steps?.join("; "))
     }
 
-    /// What is wrong with its paths, so that this need not be found out with each object.
+    /// Checks all paths once, so that mistakes are found before the first object arrives.
     pub(crate) fn check(&self) -> Result<()> {
         for step in &self.steps {
             if let Step::Drop(paths) | Step::Keep(paths) = step {
@@ -246,12 +250,12 @@ impl Transform {
         Ok(())
     }
 
-    /// Whether labels, owner and the rest of the header may be others afterwards.
+    /// Returns whether the transform may change labels, owner or other parts of the header.
     pub(crate) fn changes_header(&self) -> bool {
         self.changes_header
     }
 
-    /// The body of an object as it is to be kept. The error says why it cannot be.
+    /// Returns the body to store. The error says why the object cannot be stored.
     pub(crate) fn apply_to_json<'a>(&self, json: Cow<'a, [u8]>) -> Result<Cow<'a, [u8]>> {
         self.steps.iter().try_fold(json, |json, step| {
             let changed = match step {
@@ -264,7 +268,7 @@ impl Transform {
     }
 }
 
-/// Whether a path leads to something of the header, or into it.
+/// Returns whether a path leads to a part of the header, or into one.
 fn is_of_header(path: &FieldPath) -> bool {
     let Ok(steps) = path.steps() else { return false };
     HEADER.iter().filter_map(|header| header.steps().ok()).any(|header| {
@@ -278,14 +282,14 @@ fn is_of_header(path: &FieldPath) -> bool {
     })
 }
 
-/// What a function of somebody else makes of it, whatever that function does.
+/// Calls a function of the program, and turns a panic into an error.
 fn contained(map: &Map, json: &[u8]) -> Result<Vec<u8>> {
-    // It got nothing that it could leave half changed but what is its own.
+    // The function gets a shared slice: after a panic, only its own state can be inconsistent.
     catch_unwind(AssertUnwindSafe(|| map(json)))
         .unwrap_or_else(|_| Err(Error::invalid("the transform panicked")))
 }
 
-/// Equal if they do the same, as far as can be seen: a function is only equal to itself.
+/// Equal if they have the same steps; a function is equal only to its own clones.
 impl PartialEq for Transform {
     fn eq(&self, other: &Self) -> bool {
         let same = |(ours, theirs): (&Step, &Step)| match (ours, theirs) {

@@ -1,4 +1,4 @@
-//! resourceVersion.
+//! Resource versions.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use crate::shown::shown;
 
-/// How much of a version is shown.
+/// Number of characters of a version that `Display` prints.
 const SHOWN_CHARS_MAX: usize = 100;
-/// Twenty digits are every 64-bit number.
+/// Enough for every 64-bit number, which has at most twenty digits.
 const INLINE_BYTES_MAX: usize = 22;
 
-/// A resourceVersion: opaque, and ordered when both sides are decimal numbers, of any length.
+/// A resourceVersion: opaque, but ordered if both sides are decimal numbers of any length.
 ///
-/// Empty where there is none yet, as in the Kubernetes API. Short ones, which is all that
-/// API servers give out, need no allocation.
+/// It is empty if there is no version yet, as in the Kubernetes API. Short versions, which is what
+/// API servers send, need no allocation.
 ///
 /// ```
 /// use kube_informer::ResourceVersion;
@@ -34,10 +34,10 @@ enum Text {
 }
 
 impl ResourceVersion {
-    /// As the server wrote it.
+    /// Returns the version as the server wrote it.
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            // What is kept inline came from a `str` and is whole.
+            // Inline bytes were copied from a whole `str`.
             Text::Inline { len, bytes } => {
                 std::str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or_default()
             }
@@ -45,12 +45,12 @@ impl ResourceVersion {
         }
     }
 
-    /// There is none yet.
+    /// Returns whether there is no version yet.
     pub fn is_empty(&self) -> bool {
         self.as_str().is_empty()
     }
 
-    /// It can be said of two of these which is newer: it is a number other than 0.
+    /// Returns whether this is a number other than 0: two such versions can be ordered.
     pub(crate) fn is_ordered(&self) -> bool {
         self.digits().is_some_and(|digits| !digits.is_empty())
     }

@@ -1,4 +1,4 @@
-//! Waiting until informers and handlers are synced, without ever waiting for nothing.
+//! Waiting until informers and handlers are synced; a wait never hangs.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -12,31 +12,31 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::{InformerStatus, State};
 
-/// How long nothing may arrive before a wait gives up, unless it is told otherwise.
+/// Default limit for the time without progress before a wait gives up.
 ///
-/// Longer than a retry takes with any pause in between (30 s at most), and than a server is down
-/// while it is replaced. controller-runtime gives its caches 2 minutes too, but for all of the list.
+/// Longer than any retry takes with its pause (30 s at most), and than a server is down while it is replaced.
+/// controller-runtime gives its caches 2 minutes too, but for the whole list.
 pub(crate) const WAIT_PROGRESS_MAX: Duration = Duration::from_secs(120);
 
-/// How far an informer has come.
+/// The progress of an informer.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) started: bool,
-    /// The first list is in the cache. Stays true.
+    /// Whether the first list is in the cache. Stays true.
     pub(crate) synced: bool,
     pub(crate) stopped: bool,
-    /// Grows with everything that arrives; retries that bring nothing do not count.
+    /// Grows with every item that arrives; retries without any do not count.
     pub(crate) received: u64,
 }
 
-/// An informer that can be waited for.
+/// An informer whose sync can be awaited.
 pub(crate) trait Watched: Send + Sync {
     fn name(&self) -> &Arc<str>;
     fn status(&self) -> InformerStatus;
     fn progress(&self) -> watch::Receiver<Progress>;
 }
 
-/// How far a handler has come with its initial list. Only ever leaves `Pending`.
+/// The progress of a handler with its initial list. It changes only once, from `Pending`.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) enum HandlerSync {
     #[default]
@@ -46,20 +46,20 @@ pub(crate) enum HandlerSync {
     Stopped,
 }
 
-/// A handler that can be waited for.
+/// A handler whose sync can be awaited.
 pub(crate) trait WatchedHandler: Send + Sync {
     fn name(&self) -> Arc<str>;
-    /// How many events wait for it.
+    /// Returns the number of events in its backlog.
     fn waiting(&self) -> usize;
-    /// Grows with every event that it has been through.
+    /// Returns a number that grows with every event that it has processed.
     fn delivered(&self) -> u64;
     fn sync(&self) -> watch::Receiver<HandlerSync>;
 }
 
-/// Waits until everything asked for is synced; await it.
+/// A future that waits until informers or handlers are synced.
 ///
-/// It always ends: with an error at once where something was never started or has been stopped, and
-/// after 2 minutes in which nothing arrived. A list that takes its time is waited for.
+/// It always completes: with an error at once if an informer was never started or has been stopped,
+/// and with an error after 2 minutes without progress. A slow list is waited for.
 #[must_use = "nothing waits until this is awaited"]
 pub struct WaitForSync {
     targets: Vec<Target>,
@@ -68,7 +68,7 @@ pub struct WaitForSync {
 }
 
 struct Target {
-    /// None if it is gone.
+    /// `None` if the informer is gone.
     informer: Option<Arc<dyn Watched>>,
     handler: Option<Arc<dyn WatchedHandler>>,
 }
@@ -90,20 +90,20 @@ impl WaitForSync {
         Self { targets, timeout: None, progress: WAIT_PROGRESS_MAX }
     }
 
-    /// Waits for what the other waits for as well.
+    /// Also waits for everything that the other future waits for.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.targets.extend(other.targets);
         self
     }
 
-    /// Gives up after this long.
+    /// Gives up after this time.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// Gives up when nothing has arrived for this long, instead of 2 minutes: big clusters are
-    /// slow, not stuck. `Duration::MAX` waits for ever.
+    /// Gives up after this time without progress, instead of 2 minutes: big clusters are slow, not
+    /// stuck. `Duration::MAX` waits indefinitely.
     pub fn progress_timeout(mut self, limit: Duration) -> Self {
         self.progress = limit;
         self
@@ -121,7 +121,7 @@ impl WaitForSync {
     }
 
     fn not_synced(&self, reason: NotSyncedReason) -> NotSynced {
-        // Several handlers may wait for one informer.
+        // Several handlers may wait for the same informer.
         let mut informers: Vec<&Arc<dyn Watched>> = Vec::new();
         for informer in self.targets.iter().filter_map(|target| target.informer.as_ref()) {
             if !informers.iter().any(|known| Arc::ptr_eq(known, informer)) {
@@ -163,7 +163,8 @@ impl Target {
         if *handler.sync().borrow() == HandlerSync::Synced {
             return Ok(());
         }
-        // Until the informer is synced a handler can only be removed; its own clock starts then.
+        // Until the informer is synced, a handler can only be removed; its own clock starts
+        // afterwards.
         tokio::select! {
             biased;
             reason = handler_ended(&**handler) => return Err(reason),
@@ -178,7 +179,7 @@ impl Target {
         let (mut received, mut since) = (0, Instant::now());
         loop {
             let now = *progress.borrow_and_update();
-            // What has synced is synced, also when it has been stopped since.
+            // An informer that has synced counts as synced, even if it has been stopped since.
             match now {
                 Progress { synced: true, .. } => return Ok(()),
                 Progress { stopped: true, .. } => return Err(NotSyncedReason::Stopped),
@@ -223,7 +224,7 @@ async fn handler_synced(
             biased;
             changed = sync.changed() => changed.map_err(|_| NotSyncedReason::Stopped)?,
             () = elapsed(since, limit) => {
-                // A handler counts what it does and wakes nobody for it.
+                // A handler counts its events but does not notify waiters, so this polls.
                 let now = handler.delivered();
                 if now == delivered {
                     return Err(NotSyncedReason::NoProgress(limit));
@@ -234,7 +235,7 @@ async fn handler_synced(
     }
 }
 
-/// Never, if that is further away than time goes.
+/// Never completes if the deadline is out of range.
 async fn elapsed(since: Instant, limit: Duration) {
     match since.checked_add(limit) {
         Some(end) => sleep_until(end).await,
@@ -242,29 +243,30 @@ async fn elapsed(since: Instant, limit: Duration) {
     }
 }
 
-/// Not synced: given up, stopped, or never started. Says for each informer what it hangs on.
+/// The error of a wait for sync. Its message says what each informer is stuck on.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NotSynced {
-    /// Why it is not waited for any longer.
+    /// Why the wait ended.
     pub reason: NotSyncedReason,
-    /// All that were waited for, the synced ones too.
+    /// All informers that were waited for, including those that have synced.
     pub informers: Vec<InformerStatus>,
-    /// Handlers that have not been through their initial list, and how many events wait for each.
+    /// Handlers that have not finished their initial list, with the number of events in their
+    /// backlog.
     handlers: Vec<(Arc<str>, usize)>,
 }
 
-/// Why something is not waited for any longer.
+/// The reason why a wait for sync failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum NotSyncedReason {
-    /// An informer has not been started, so that waiting would never end.
+    /// An informer has not been started, so the wait would never end.
     NotStarted,
     /// An informer has been stopped.
     Stopped,
     /// The handler has been removed.
     HandlerRemoved,
-    /// Nothing arrived for this long.
+    /// There was no progress for this long.
     NoProgress(Duration),
     /// It took longer than this.
     TimedOut(Duration),
@@ -290,7 +292,7 @@ impl fmt::Display for NotSynced {
         for status in pending {
             write!(f, "; {} is {}", status.name, status.state)?;
             match (&status.state, &status.last_error) {
-                // Says why by itself.
+                // Its text already includes the reason.
                 (State::BackingOff { .. }, _) | (_, None) => {}
                 (_, Some(error)) => write!(f, ", its last error was: {error}")?,
             }

@@ -1,4 +1,4 @@
-//! From a configuration to connections: TCP, proxies, TLS.
+//! Connections as the configuration asks for them: TCP, proxies, TLS.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -26,17 +26,17 @@ use tower_service::Service;
 use super::pool::{ANSWER_WAIT_MAX, Dial, QUIET_MAX};
 use crate::BoxError;
 
-/// How many unanswered probes of TCP end a connection. Together they take as long as the answer to a ping
+/// Number of unanswered TCP probes that end a connection. Together they take as long as the response to a ping
 /// may.
 const PROBES: u32 = 3;
 
-/// HTTP/1 connections, with the timeouts of the configuration.
+/// HTTP/1 connections, with the configured timeouts.
 pub(super) type Timed = TimeoutConnector<HttpsConnector<Net>>;
 
-/// How to connect, for each protocol.
+/// Connectors for each protocol.
 pub(super) struct Connectors {
     pub(super) http1: Timed,
-    /// None without TLS.
+    /// `None` without TLS.
     pub(super) http2: Option<Dial>,
 }
 
@@ -63,7 +63,7 @@ impl Connectors {
     }
 }
 
-/// The name that the certificate must have, where that is not the host's.
+/// Sets the name that the certificate must have, if it is not the host's.
 fn with_server_name(
     https: HttpsConnectorBuilder<WantsProtocols1>,
     name: Option<&str>,
@@ -100,8 +100,7 @@ where
     connector.call(uri).await.map_err(Into::into)
 }
 
-/// The way to the server, straight or through a proxy. One type for all of them, so that what is above is
-/// compiled once.
+/// The route to the server, direct or through a proxy. A single type, so that the code above is compiled once.
 #[derive(Clone)]
 pub(super) struct Net(Arc<dyn Fn(Uri) -> Connecting + Send + Sync>);
 
@@ -146,7 +145,7 @@ fn tcp() -> HttpConnector {
     tcp
 }
 
-/// Through a proxy that connects us, with the credentials that its address has.
+/// Connects through an HTTP proxy, with the credentials in its address.
 fn tunnel<C>(proxy: &Uri, connector: C) -> Tunnel<C> {
     let tunnel = Tunnel::new(proxy.clone(), connector);
     let user = proxy.authority().and_then(|authority| authority.as_str().rsplit_once('@'));
@@ -177,7 +176,7 @@ impl Service<Uri> for Net {
 trait Socket: Read + Write + Connection + Send + Unpin + 'static {}
 impl<S: Read + Write + Connection + Send + Unpin + 'static> Socket for S {}
 
-/// A connection, whichever way it was made.
+/// A connection over any route.
 pub(super) struct Stream(Box<dyn Socket>);
 
 impl Connection for Stream {

@@ -1,4 +1,4 @@
-//! The body of an answer, which holds its place on a connection until it ends.
+//! The body of a response, which occupies its place on a connection until it ends.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 
 use super::pool::Slot;
 
-/// A body, and what it holds.
+/// A body, and its place on a connection.
 pub(super) struct Held {
     body: Incoming,
     slot: Option<Slot>,
@@ -20,7 +20,7 @@ impl Held {
         Self { body, slot: Some(slot) }
     }
 
-    /// A body of HTTP/1, whose connection is its own.
+    /// Wraps a body of HTTP/1, which has a connection of its own.
     pub(super) fn free(body: Incoming) -> Self {
         Self { body, slot: None }
     }

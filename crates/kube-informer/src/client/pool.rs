@@ -1,4 +1,4 @@
-//! HTTP/2 connections to one server: as many as its limits ask for, and no more.
+//! HTTP/2 connections to one server: as many as its limits require, and no more.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -23,37 +23,36 @@ use tokio::sync::Notify;
 use super::held::Held;
 use crate::BoxError;
 
-/// A connection on which nothing came for so long is asked whether it lives (client-go's
-/// `ReadIdleTimeout`).
+/// Time without traffic after which a connection is pinged (client-go's `ReadIdleTimeout`).
 pub(super) const QUIET_MAX: Duration = Duration::from_secs(30);
 
-/// It has so long to answer (client-go's `PingTimeout`).
+/// Time limit for the response to a ping (client-go's `PingTimeout`).
 pub(super) const ANSWER_WAIT_MAX: Duration = Duration::from_secs(15);
 
-/// Requests at once on one connection. What a connection carries is decrypted by one task and lost with
-/// it, so less than servers allow: 250 those in Go, 1,000 kube-apiserver.
+/// Concurrent requests on one connection. A connection is decrypted by one task, and all its requests fail with
+/// it, so this is less than servers allow: 250 for those in Go, 1,000 for kube-apiserver.
 const STREAMS_MAX: usize = 100;
 
-/// Bytes of one answer that may be on their way or wait for their reader: Go's, and about what TCP has for
-/// a connection.
+/// Bytes of one response that may be in flight or unread: Go's value, and about what TCP allows for a
+/// connection.
 const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 
-/// The same for all answers of a connection. With room for each of them, answers that are not read delay
-/// no others.
+/// The same for all responses of a connection. With room for each of them, unread responses do not delay
+/// others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS_MAX as u32;
 
-/// Bytes of one frame. Each costs its reader a turn: a large list takes a third less CPU time than in frames of
-/// 16 KiB, HTTP/2's default.
+/// Bytes of one frame. Each frame costs the reader a wakeup: a large list takes a third less CPU time than with
+/// HTTP/2's default of 16 KiB.
 const FRAME_BYTES_MAX: u32 = 512 * 1024;
 
-/// Headers of one answer.
+/// Header bytes of one response.
 const HEADER_BYTES_MAX: u32 = 256 * 1024;
 
-/// A connection, as HTTP needs it.
+/// A connection, as hyper needs it.
 pub(super) trait Io: Read + Write + Send + Unpin {}
 impl<S: Read + Write + Send + Unpin> Io for S {}
 
-/// Makes a connection; none if the server wants to speak HTTP/1 on it.
+/// Opens a connection; `None` if the server negotiates HTTP/1.
 pub(super) type Dial = Box<
     dyn Fn() -> BoxFuture<'static, Result<Option<Box<dyn Io>>, BoxError>> + Send + Sync + 'static,
 >;
@@ -61,16 +60,16 @@ pub(super) type Dial = Box<
 pub(super) struct Pool {
     dial: Dial,
     state: Mutex<State>,
-    /// A connection may have room that had none, or is gone.
+    /// Notified when a connection may have room again, or has ended.
     changed: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    /// The server has said that it does not speak HTTP/2.
+    /// Whether the server has negotiated HTTP/1.
     http1: bool,
     connections: Vec<Arc<Connection>>,
-    /// The one connection that is being made, for as long as anything waits for it.
+    /// The connection that is being opened, as long as a request waits for it.
     dialing: Option<WeakShared<Dialing>>,
 }
 
@@ -78,14 +77,14 @@ type Dialing = BoxFuture<'static, Result<(), Unconnected>>;
 
 struct Connection {
     sender: SendRequest<Body>,
-    /// Changed only under the lock of the pool's state.
+    /// Changed only while the pool's state is locked.
     used: AtomicUsize,
-    /// How many requests the server allows; 0 until it has said so.
+    /// Number of requests that the server allows; 0 until it has sent its settings.
     allowed: AtomicUsize,
 }
 
 impl Connection {
-    /// Until the server has said how many requests it allows, it gets one.
+    /// Returns the number of further requests. Until the server has sent its settings, that is one.
     fn room(&self) -> usize {
         let allowed = self.allowed.load(Ordering::Relaxed).clamp(1, STREAMS_MAX);
         allowed.saturating_sub(self.used.load(Ordering::Relaxed))
@@ -109,10 +108,10 @@ impl Pool {
         Arc::new(Self { dial, state: Mutex::default(), changed: Notify::new() })
     }
 
-    /// A place on a connection; none if the server speaks HTTP/1.
+    /// Returns a place on a connection; `None` if the server speaks HTTP/1.
     pub(super) async fn slot(self: &Arc<Self>) -> Result<Option<Slot>, BoxError> {
         loop {
-            // From before the look on, so that no change is missed.
+            // Registered before the check, so that no change is missed.
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
             match self.step() {
@@ -130,7 +129,7 @@ impl Pool {
             return Step::Http1;
         }
         state.connections.retain(|connection| !connection.sender.is_closed());
-        // The first with room, so that the last ones empty and can go.
+        // The first with room, so that the last ones become idle and can be closed.
         let free = state.connections.iter().find(|connection| connection.room() > 0);
         if let Some(connection) = free {
             connection.used.fetch_add(1, Ordering::Relaxed);
@@ -147,7 +146,7 @@ impl Pool {
         }))
     }
 
-    /// One more connection.
+    /// Opens another connection.
     async fn add(self: Arc<Self>) -> Result<(), Unconnected> {
         let connected = self.connect().await;
         let mut state = self.state.lock();
@@ -173,13 +172,13 @@ fn builder() -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
-        // The first request waits for the server's settings, which tell how many more there may be.
+        // The first request waits for the server's settings, which say how many more are allowed.
         .initial_max_send_streams(0)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(FRAME_BYTES_MAX)
         .max_header_list_size(HEADER_BYTES_MAX)
-        // As many as can be stopped at once; what still comes for others would be an error.
+        // As many as can be cancelled at once; late frames of others would be an error.
         .max_concurrent_reset_streams(STREAMS_MAX)
         .keep_alive_interval(QUIET_MAX)
         .keep_alive_timeout(ANSWER_WAIT_MAX)
@@ -187,7 +186,7 @@ fn builder() -> http2::Builder<TokioExecutor> {
     builder
 }
 
-/// Runs a connection, and tells of its limit and of its end.
+/// Runs a connection, and reports its limit and its end.
 async fn drive(
     mut driver: http2::Connection<Box<dyn Io>, Body, TokioExecutor>,
     connection: Weak<Connection>,
@@ -214,12 +213,12 @@ async fn drive(
     if let Err(error) = ended.await {
         tracing::debug!(%error, "an HTTP/2 connection failed");
     }
-    // With it its end of the queue of requests goes, by which others see that it has ended.
+    // Drops its end of the request queue, which shows the others that it has ended.
     drop(driver);
     changed();
 }
 
-/// A place on a connection, for one request and its answer.
+/// A place on a connection, for one request and its response.
 pub(super) struct Slot {
     pool: Arc<Pool>,
     connection: Arc<Connection>,
@@ -249,15 +248,15 @@ impl Drop for Slot {
     }
 }
 
-/// A request without an answer.
+/// A request without a response.
 pub(super) struct Failure {
     error: TrySendError<Request<Body>>,
     was_new: bool,
 }
 
 impl Failure {
-    /// The request, if it did not get away because the connection had ended and another may do. A
-    /// connection that ends before its first request does not raise hope.
+    /// Returns the request if it was not sent because the connection had ended, so that it can be
+    /// retried on another. If a connection ends before its first request, there is no retry.
     pub(super) fn unsent(mut self) -> Result<Request<Body>, BoxError> {
         match self.error.take_message() {
             Some(request) if !self.was_new => Ok(request),
@@ -266,8 +265,8 @@ impl Failure {
     }
 }
 
-/// Why there is no connection, for everything that waited for it. Its text is that of hyper-util's
-/// client, so that both can be handled alike.
+/// Why a connection could not be opened, for all requests that waited for it. Its message is that
+/// of hyper-util's client, so that both can be handled alike.
 #[derive(Clone)]
 struct Unconnected(Arc<dyn StdError + Send + Sync>);
 

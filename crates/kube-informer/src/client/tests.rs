@@ -1,5 +1,5 @@
-//! Connections that fill, fall silent and go, in memory and in paused time. What needs sockets and TLS is in
-//! `tests/client`.
+//! Connections that fill up, fall silent and close, in memory and in paused time. Tests that need sockets and
+//! TLS are in `tests/client`.
 
 mod network;
 
@@ -12,10 +12,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use network::Network;
 
-/// Longer than anything here takes; in paused time it is over at once.
+/// Longer than anything here takes; it passes at once in paused time.
 const LONG: Duration = Duration::from_secs(600);
 
-/// Beyond the limit hyper's own pool lets requests wait for one another, here for ever.
+/// Beyond the limit, hyper's own pool makes requests wait for each other, here indefinitely.
 #[tokio::test(start_paused = true)]
 async fn l2_more_watches_than_one_connection_may_carry_get_more_connections() {
     let network = Network::new(3);
@@ -27,7 +27,7 @@ async fn l2_more_watches_than_one_connection_may_carry_get_more_connections() {
     for watch in &mut watches {
         assert_eq!(watch.next().await.unwrap(), "changed");
     }
-    // Places are free again with their watches, and connections that nothing is on go.
+    // Places become free with their watches, and idle connections are closed.
     watches.clear();
     network.server.until_open(1).await;
     let _watches = timeout(LONG, join_all((0..3).map(|_| network.watch()))).await.unwrap();
@@ -83,12 +83,12 @@ async fn a_watch_on_which_nothing_happens_is_kept() {
     assert_eq!(network.server.dials(), 1);
 }
 
-/// An answer that is not read may fill its own window, but not that of the connection.
+/// An unread response may fill its own window, but not that of the connection.
 #[tokio::test(start_paused = true)]
 async fn answers_that_are_not_read_delay_no_others() {
     let network = Network::new(100);
     let unread = join_all((0..3).map(|_| network.get("endless"))).await;
-    // In paused time this is when nothing else can happen.
+    // In paused time, this elapses when nothing else can happen.
     sleep(Duration::from_millis(1)).await;
     let answered = timeout(LONG, network.is_answered()).await;
     assert_eq!(answered, Ok(true));
@@ -102,7 +102,7 @@ async fn l2_a_server_that_says_nothing_at_all_is_given_up() {
     network.server.mute.store(1, Ordering::SeqCst);
     let requests = join_all((0..3).map(|_| network.get("version")));
     let answers = timeout(LONG, requests).await.expect("silence is noticed");
-    // The first had gone; those that waited for it were spared for the next connection.
+    // The first had closed; the requests that waited for it used the next connection.
     assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 1);
     assert_eq!(network.server.dials(), 2);
 }
@@ -146,7 +146,7 @@ async fn a_request_that_is_given_up_takes_nothing_from_others() {
     let network = Network::new(1);
     network.server.gate.send_replace(false);
     let short = Duration::from_secs(1);
-    // Nobody waits any more: what was begun for it is dropped.
+    // No request waits any more, so the connection attempt is dropped.
     assert!(timeout(short, network.get("version")).await.is_err());
     let opened = async {
         sleep(2 * short).await;
@@ -156,20 +156,21 @@ async fn a_request_that_is_given_up_takes_nothing_from_others() {
     let (given_up, kept, ()) = join3(given_up, network.get("version"), opened).await;
     assert!(given_up.is_err());
     assert_eq!(kept.unwrap().into_body().collect().await.unwrap().to_bytes(), "1.37");
-    // Its place is free again, too.
+    // Its place is free again as well.
     let watch = network.watch().await;
     drop(watch);
     assert!(network.is_answered().await);
     assert_eq!(network.server.links(), 1);
 }
 
-/// `exec` and its like change the protocol of their connection, which HTTP/2 cannot.
+/// `exec` and similar requests change the protocol of their connection, which HTTP/2 does not
+/// support.
 #[tokio::test(start_paused = true)]
 async fn requests_that_upgrade_go_over_http1() {
     let network = Network::new(100);
     let request = http::Request::get("http://127.0.0.1:1/exec").header("upgrade", "websocket");
     let request = request.body(kube_client::client::Body::empty()).unwrap();
-    // There is nothing at the other end of HTTP/1 here.
+    // There is no HTTP/1 server at the other end here.
     assert!(network.transport.clone().send(request).await.is_err());
     assert_eq!(network.server.dials(), 0);
 }

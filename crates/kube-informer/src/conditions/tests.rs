@@ -65,7 +65,7 @@ fn order_and_conditions_of_others_are_kept() {
     assert_eq!(now[0]["lastTransitionTime"], "2026-03-01T12:00:03Z");
     assert_eq!((&now[1], &now[2], &now[3]), (&list[1], &list[2], &list[3]));
     assert_eq!((now[4]["type"].as_str(), now.as_array().unwrap().len()), (Some("New"), 5));
-    // One that never had a time gets one, whatever its status was.
+    // A condition that never had a time gets one, whatever its status was.
     assert!(conditions.set_condition(condition("Other", "True", 4)));
     assert_eq!(conditions.get("Other").unwrap(), condition("Other", "True", 4));
     assert!(conditions.get("Odd").is_none() && !conditions.is_true("Odd"));
@@ -83,7 +83,7 @@ fn observed_generation_is_that_of_the_object() {
     let own = Condition { observed_generation: Some(3), ..condition("Ready", "True", 1) };
     assert!(conditions.set_condition(own));
     assert_eq!(conditions.get("Ready").unwrap().observed_generation, Some(3));
-    // A newer generation alone is a change, and no transition.
+    // A newer generation alone is a change, but not a transition.
     assert!(conditions.set_condition(condition("Ready", "True", 9)));
     assert_eq!(seconds(&conditions), [("Ready".to_owned(), 1)]);
 }

@@ -1,14 +1,15 @@
-//! Which events are worth a reconcile.
+//! Predicates that decide which events cause a reconcile.
 
 use std::fmt;
 use std::ops::Not;
 
 use crate::{Event, Object, Untyped};
 
-/// Says which events are worth a reconcile. Combined with [`and`](Self::and), [`or`](Self::or) and `!`.
+/// Decides which events cause a reconcile. Combine predicates with [`and`](Self::and), [`or`](Self::or) and
+/// `!`.
 ///
-/// The ready-made ones are about updates only: an object that is added, deleted or due for a resync
-/// passes all of them, and so does one that was made again under the same name.
+/// The predefined ones concern only updates: adds, deletes and resyncs pass all of them, and so
+/// does an object that was recreated under the same name.
 ///
 /// ```
 /// use k8s_openapi::api::apps::v1::Deployment;
@@ -24,15 +25,16 @@ pub struct Predicate<K = Untyped>(Box<Worth<K>>);
 type Worth<K> = dyn Fn(&Event<K>) -> bool + Send + Sync;
 
 impl<K: 'static> Predicate<K> {
-    /// A function of the program's own. It is not called for [`Event::Synced`].
+    /// Creates a predicate from a function. It is not called for [`Event::Synced`].
     pub fn new(worth: impl Fn(&Event<K>) -> bool + Send + Sync + 'static) -> Self {
         Self(Box::new(worth))
     }
 
-    /// `metadata.generation` changed, as it does with every change of a spec and none of a status; or
-    /// the deletion of the object was asked for.
+    /// Accepts updates in which `metadata.generation` changed, as it does with every change of a spec and none
+    /// of a status, or in which the object was marked for deletion.
     ///
-    /// Only for kinds that have a generation: custom resources need the status subresource for it.
+    /// Use it only for kinds that have a generation: custom resources need the status subresource
+    /// for it.
     pub fn generation_changed() -> Self {
         Self::changed(|old, new| {
             old.generation() != new.generation()
@@ -40,22 +42,22 @@ impl<K: 'static> Predicate<K> {
         })
     }
 
-    /// The labels changed.
+    /// Accepts updates in which the labels changed.
     pub fn labels_changed() -> Self {
         Self::changed(|old, new| old.labels() != new.labels())
     }
 
-    /// The annotations changed.
+    /// Accepts updates in which the annotations changed.
     pub fn annotations_changed() -> Self {
         Self::changed(|old, new| old.annotations() != new.annotations())
     }
 
-    /// Anything changed: all updates but those that a relist repeats.
+    /// Accepts updates in which anything changed: all but those that a relist repeats.
     pub fn version_changed() -> Self {
         Self::changed(|old, new| !old.same_version(new))
     }
 
-    /// Updates for which this holds, and all other events.
+    /// Accepts updates for which the function returns true, and all other events.
     pub fn changed(
         differ: impl Fn(&Object<K>, &Object<K>) -> bool + Send + Sync + 'static,
     ) -> Self {
@@ -65,23 +67,23 @@ impl<K: 'static> Predicate<K> {
         })
     }
 
-    /// Both.
+    /// Accepts events that both predicates accept.
     pub fn and(self, other: Self) -> Self {
         Self::new(move |event| self.passes(event) && other.passes(event))
     }
 
-    /// Either.
+    /// Accepts events that either predicate accepts.
     pub fn or(self, other: Self) -> Self {
         Self::new(move |event| self.passes(event) || other.passes(event))
     }
 
-    /// Whether an event is worth a reconcile.
+    /// Returns whether the predicate accepts an event.
     pub fn passes(&self, event: &Event<K>) -> bool {
         (self.0)(event)
     }
 }
 
-/// Every event that does not pass.
+/// Accepts the events that the predicate rejects.
 impl<K: 'static> Not for Predicate<K> {
     type Output = Self;
     fn not(self) -> Self {
@@ -111,7 +113,7 @@ mod tests {
         Object::from_json(json!({ "metadata": metadata }).to_string()).unwrap()
     }
 
-    /// Which of generation, labels, annotations and version pass for a change.
+    /// Results of the predicates on generation, labels, annotations and version for a change.
     fn passes(change: &Value) -> [bool; 4] {
         let event = Event::Updated { old: object(&json!({})), new: object(change) };
         [

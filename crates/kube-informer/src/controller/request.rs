@@ -10,14 +10,14 @@ use crate::{
     BoxError, ConsistencyStore, Object, ObjectKey, ResourceVersion, SharedInformer, Untyped,
 };
 
-/// Which object a reconciler is to look at.
+/// The object that a reconciler should look at.
 #[non_exhaustive]
 pub struct Request<K = Untyped> {
     /// The key of the object.
     pub key: ObjectKey,
-    /// The object as the cache has it now; `None` when it is gone.
+    /// The object in the cache; `None` if it has been deleted.
     pub object: Option<Object<K>>,
-    /// How often this key has failed in a row.
+    /// The number of consecutive failures of this key.
     pub failures: u32,
     writes: Arc<ConsistencyStore>,
 }
@@ -32,22 +32,22 @@ impl<K> Request<K> {
         Self { key, object, failures, writes }
     }
 
-    /// A request about an object, to test a reconciler with.
+    /// Creates a request for an object, to test a reconciler.
     pub fn of(object: Object<K>) -> Self {
         Self::new(object.key().clone(), Some(object), 0, Arc::default())
     }
 
-    /// A request about an object that is gone, to test a reconciler with.
+    /// Creates a request for a deleted object, to test a reconciler.
     pub fn gone(key: ObjectKey) -> Self {
         Self::new(key, None, 0, Arc::default())
     }
 
-    /// Says that something was written for this key, which this informer caches and which is at this
-    /// version. The key is not reconciled again before that cache has it: a controller that reads an
-    /// older one creates what it has just created.
+    /// Records that an object which `informer` caches was written for this key, and has this version. The key
+    /// is not reconciled again before that cache includes the write: a controller that reads an older cache
+    /// would create what it has just created.
     ///
-    /// kube's `Api` returns what it has written, with its version. Without a version
-    /// there is nothing to wait for.
+    /// kube's `Api` returns the object that it has written, with its version. Without a version,
+    /// the call has no effect.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -101,32 +101,32 @@ impl<K> fmt::Debug for Request<K> {
 pub struct Action(pub(super) Option<Duration>);
 
 impl Action {
-    /// Nothing, until something changes.
+    /// Waits for the next change.
     pub fn await_change() -> Self {
         Self(None)
     }
 
-    /// Reconciles it again after this time, also when nothing changes.
+    /// Reconciles the object again after this time, even if nothing changes.
     pub fn requeue(after: Duration) -> Self {
         Self(Some(after))
     }
 }
 
-/// Brings the world to where an object wants it. Write `async fn reconcile`; async functions and
-/// closures are reconcilers too.
+/// Brings the world to the state that an object asks for. Implement `async fn reconcile`; async
+/// functions and closures are reconcilers too.
 ///
-/// It may be called with an object that is as it should be, more than once for one change, and after a
-/// restart in the middle of what it did before. It looks at what is there, and does what is missing.
+/// A reconciler may be called for an object that needs nothing, more than once for the same change, and after a
+/// restart in the middle of earlier work. It should look at the current state and do what is missing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not reconcile `{K}`",
     note = "implement `Reconciler<{K}>`, or pass an `async fn(Request<{K}>) -> Result<Action, E>`"
 )]
 pub trait Reconciler<K>: Send + Sync + 'static {
-    /// `anyhow::Error`, `kube::Error`, or the program's own. It is logged and counted, and the key is
-    /// retried, unless there is a [`Terminal`] in it.
+    /// The error type: `anyhow::Error`, `kube::Error`, or the program's own. Errors are logged and counted, and
+    /// the key is retried unless the error contains a [`Terminal`].
     type Error: Into<BoxError> + Send;
 
-    /// Looks at one object. Never runs twice at the same time for one key.
+    /// Reconciles one object. Never runs twice at the same time for one key.
     fn reconcile(
         &self,
         request: Request<K>,
@@ -146,10 +146,10 @@ where
     }
 }
 
-/// An error that no retry helps against, such as a spec that cannot be met: it is reported and counted,
-/// and the key waits for a change.
+/// An error that no retry can fix, such as a spec that cannot be satisfied: it is reported and counted, and the
+/// key waits for a change.
 ///
-/// It is recognised as the error itself or as a source of it, so that a context around it does no harm.
+/// It is recognised as the error itself or as one of its sources, so it may be wrapped in context.
 ///
 /// ```
 /// use kube_informer::controller::Terminal;
@@ -166,12 +166,12 @@ where
 pub struct Terminal(BoxError);
 
 impl Terminal {
-    /// An error, or a text, that is final.
+    /// Wraps an error, or a text.
     pub fn new(error: impl Into<BoxError>) -> Self {
         Self(error.into())
     }
 
-    /// Whether there is one in an error.
+    /// Returns whether an error is, or is caused by, a `Terminal`.
     pub(super) fn is_in(error: &(dyn StdError + 'static)) -> bool {
         let mut causes = std::iter::successors(Some(error), |&error| error.source());
         causes.any(<dyn StdError>::is::<Self>)

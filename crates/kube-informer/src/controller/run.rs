@@ -1,4 +1,4 @@
-//! The loop: wait for the caches, then workers that take keys and reconcile them.
+//! The loop: waits for the caches, then runs workers that take keys and reconcile them.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,15 +25,15 @@ use crate::{
 use super::status::{Phase, Shared};
 use super::{Action, Options, Request, Terminal, Trigger};
 
-/// How soon to look again whether a cache has what was written, at first and at most. What was written
-/// nearly always has an event that has the key looked at before.
+/// First and longest pause before checking again whether a cache includes a write. Usually the event of that
+/// write triggers a check earlier.
 const CACHE_WAIT: [Duration; 2] = [Duration::from_millis(2), Duration::from_secs(1)];
 
-/// When to look at a key again for which something was written, if nothing has come of that: what was
-/// written may have been gone before any cache saw it, and then no event tells. Longer than events take.
+/// Delay after which a key is checked again if nothing was heard of a write for it: if the object was deleted
+/// before any cache saw it, no event arrives. Longer than events take.
 const UNCONFIRMED_AFTER: Duration = Duration::from_secs(10);
 
-/// A reconciler without its type.
+/// A reconciler with its type erased.
 pub(super) type Reconcile =
     Arc<dyn Fn(Request) -> BoxFuture<'static, Result<Action, BoxError>> + Send + Sync>;
 
@@ -48,7 +48,7 @@ impl Loop {
         Self { shared, options, reconcile }
     }
 
-    /// The first of the caches is that of the main kind.
+    /// Runs the loop. The first of the caches is that of the main kind.
     pub(super) async fn run(
         self,
         caches: Vec<SharedInformer>,
@@ -94,7 +94,7 @@ impl Loop {
                 continue;
             }
             workers.finish(graceful).await;
-            // Not before the last of those who lead together has finished.
+            // Only the last of the controllers that lead together releases the lease.
             if let Some(term) = Arc::into_inner(term) {
                 term.stop().await;
             }
@@ -104,7 +104,7 @@ impl Loop {
     }
 }
 
-/// The output of a future, unless it is stopped before.
+/// Returns the output of a future, or `None` if it is stopped first.
 async fn until<T>(
     stop: &mut (impl Future<Output = ()> + Unpin),
     future: impl Future<Output = T>,
@@ -116,7 +116,7 @@ async fn until<T>(
     }
 }
 
-/// However the loop ends, it takes no more keys.
+/// Closes the queue however the loop ends.
 struct Ended(Arc<Shared>);
 
 impl Drop for Ended {
@@ -126,7 +126,7 @@ impl Drop for Ended {
     }
 }
 
-/// Ready when the program, the handle, or an informer has stopped.
+/// Completes when the program, the handle, or an informer has stopped.
 async fn stopped(
     program: BoxFuture<'static, ()>,
     handle: CancellationToken,
@@ -141,7 +141,7 @@ async fn stopped(
     }
 }
 
-/// All caches, and all handlers: then the queue has every key that was there.
+/// Waits for all caches and all handlers: then the queue contains every key.
 async fn synced(
     caches: &[SharedInformer],
     handlers: &[RegistrationGuard],
@@ -156,7 +156,7 @@ async fn synced(
     }
 }
 
-/// Workers that run.
+/// Running workers.
 struct Workers {
     tasks: JoinSet<()>,
     take_no_more: CancellationToken,
@@ -164,7 +164,7 @@ struct Workers {
 }
 
 impl Workers {
-    /// Those of a leader end with its term, before another can lead.
+    /// Starts workers. Those of a leader end with its term, before another candidate can lead.
     fn start(work: &Arc<Work>, count: usize, leadership: Option<&Leadership>) -> Self {
         work.shared.enter(Phase::Running);
         let take_no_more = CancellationToken::new();
@@ -183,7 +183,8 @@ impl Workers {
         Self { tasks, take_no_more, work: work.clone() }
     }
 
-    /// Takes no more keys. Reconciles that run may finish in some time, and are dropped after it.
+    /// Takes no more keys. Running reconciles may finish within some time, and are dropped after
+    /// it.
     async fn finish(mut self, graceful: Duration) {
         self.take_no_more.cancel();
         let all = async { while self.tasks.join_next().await.is_some() {} };
@@ -213,7 +214,7 @@ async fn worker(work: Arc<Work>, take_no_more: CancellationToken) {
     }
 }
 
-/// Queues keys for which something was written that no reconcile has asked for since.
+/// Queues keys for which something was written that no reconcile has checked since.
 async fn confirm(work: Arc<Work>, take_no_more: CancellationToken) {
     loop {
         let key = tokio::select! {
@@ -236,14 +237,14 @@ struct Work {
     reconcile: Reconcile,
     timeout: Option<Duration>,
     consistency_timeout: Duration,
-    /// Keys that wait until a cache has what was written for them, and since when.
+    /// Keys that wait until a cache includes what was written for them, with the start of the wait.
     waiting: Mutex<HashMap<ObjectKey, Instant>>,
-    /// Keys for which something was written, due when that should have come back.
+    /// Keys for which something was written, due when its event should have arrived.
     unconfirmed: WorkQueue,
     on_error: Vec<Box<super::OnError>>,
 }
 
-/// Why a reconcile did not go well.
+/// Why a reconcile failed.
 enum Failure {
     Error(BoxError),
     Panicked,
@@ -283,7 +284,7 @@ impl Work {
     }
 
     async fn attempt(&self, request: Request) -> Result<Action, Failure> {
-        // The call itself is part of what may panic.
+        // The call itself may panic too.
         let attempt = async { (self.reconcile)(request).await };
         let attempt = AssertUnwindSafe(attempt).catch_unwind();
         let result = match self.timeout {
@@ -296,7 +297,7 @@ impl Work {
         result.map_err(|_| Failure::Panicked)?.map_err(Failure::Error)
     }
 
-    /// Counts and reports it. True if it is to be tried again.
+    /// Counts and reports a failure. Returns whether to retry.
     fn failed(&self, key: &InProgress, failure: Failure) -> bool {
         let counts = &self.shared.counts;
         counts.failed.add();
@@ -332,7 +333,7 @@ impl Work {
 
     fn tell(&self, key: &ObjectKey, error: &BoxError) {
         for report in &self.on_error {
-            // A worker outlives the observers of its errors.
+            // A panic in an observer must not end the worker.
             if catch_unwind(AssertUnwindSafe(|| report(key, error))).is_err() {
                 tracing::error!(
                     controller = &*self.shared.name(),
@@ -342,8 +343,8 @@ impl Work {
         }
     }
 
-    /// How long to wait before looking again whether the caches have what was written for a key; none
-    /// if they do, or have not had it for too long.
+    /// Returns the pause before checking again whether the caches include what was written for a key; `None` if
+    /// they do, or if the wait has taken too long.
     fn wait_for_cache(&self, key: &InProgress) -> Option<Duration> {
         let Err(behind) = self.shared.writes.ensure_ready(key) else {
             self.waiting.lock().remove(&**key);

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::workqueue::QueueStatus;
 use crate::{ConsistencyStore, WorkQueue};
 
-/// Looks at a controller, and stops it, while it [runs](crate::Controller::run). Cheap to clone.
+/// Observes and stops a controller while it [runs](crate::Controller::run). Cheap to clone.
 #[derive(Clone)]
 pub struct ControllerHandle(Arc<Shared>);
 
@@ -18,17 +18,17 @@ impl ControllerHandle {
         Self(shared)
     }
 
-    /// The controller at a glance.
+    /// Returns a summary of the controller's state.
     pub fn status(&self) -> ControllerStatus {
         self.0.status()
     }
 
-    /// The queue, to add keys from elsewhere.
+    /// Returns the queue, to add keys from elsewhere.
     pub fn queue(&self) -> &WorkQueue {
         &self.0.queue
     }
 
-    /// Stops it, as [`stop_on`](crate::Controller::stop_on) does.
+    /// Stops the controller, as [`stop_on`](crate::Controller::stop_on) does.
     pub fn stop(&self) {
         self.0.stop.cancel();
     }
@@ -40,33 +40,34 @@ impl fmt::Debug for ControllerHandle {
     }
 }
 
-/// A controller at a glance: for readiness probes and debug pages.
+/// A summary of a controller, for readiness probes and debug pages.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ControllerStatus {
-    /// Its name.
+    /// The controller's name.
     pub name: Arc<str>,
     /// Its current phase.
     pub phase: Phase,
-    /// How many keys can be reconciled at the same time. How many are is `queue.running`.
+    /// Number of keys that can be reconciled concurrently; `queue.running` says how many are at the
+    /// moment.
     pub workers: usize,
-    /// Keys that are ready, delayed and running, and the one that has run for longest.
+    /// Numbers of keys that are ready, delayed and running, and the longest-running key.
     pub queue: QueueStatus,
-    /// Reconciles that went well.
+    /// Number of successful reconciles.
     pub succeeded: u64,
-    /// Those of them that asked to be called again after a time.
+    /// Number of them that asked to be called again after a time.
     pub requeued: u64,
-    /// Reconciles that did not go well, of whatever kind.
+    /// Number of failed reconciles of any kind.
     pub failed: u64,
-    /// Those of them that returned a [`Terminal`](super::Terminal) error.
+    /// Number of them that returned a [`Terminal`](super::Terminal) error.
     pub terminal: u64,
-    /// Those of them that panicked.
+    /// Number of them that panicked.
     pub panicked: u64,
-    /// Those of them that took too long.
+    /// Number of them that timed out.
     pub timed_out: u64,
-    /// How often a key had to wait because a cache did not have what had been written for it.
+    /// Number of times that a key had to wait because a cache did not include a write for it.
     pub waited_for_cache: u64,
-    /// How often that took too long, so that the key was reconciled all the same.
+    /// Number of times that this took too long, so that the key was reconciled anyway.
     pub behind: u64,
 }
 
@@ -76,13 +77,13 @@ pub struct ControllerStatus {
 pub enum Phase {
     /// Not started.
     Idle,
-    /// Waiting until its caches are synced.
+    /// Waiting until its caches have synced.
     Syncing,
-    /// Waiting until this process leads. Its caches are synced, and its queue fills.
+    /// Waiting until this process leads. Its caches have synced, and its queue fills.
     Standby,
     /// Reconciling.
     Running,
-    /// Stopped, for good.
+    /// Stopped permanently.
     Stopped,
 }
 
@@ -148,7 +149,7 @@ impl Shared {
         self.name.get().unwrap_or(&self.default_name).clone()
     }
 
-    /// The name of the handlers that fill its queue.
+    /// Returns the name of the handlers that fill its queue.
     pub(super) fn handler_name(&self) -> String {
         format!("controller {}", self.name())
     }

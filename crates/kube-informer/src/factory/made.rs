@@ -1,4 +1,4 @@
-//! The informers that a factory has made.
+//! The informers of a factory.
 
 use std::sync::{Arc, Weak};
 
@@ -12,22 +12,22 @@ use crate::SharedInformer;
 use crate::indexer::Alive;
 use crate::informer::{Core, Identity};
 
-/// The informers that a factory has made and that are still held. The task that waits for the stop signal
-/// shares this, so that it outlives the factory.
+/// The informers of a factory that are still in use. Shared with the task that waits for the stop signal, which
+/// outlives the factory.
 ///
-/// The last handle of an informer drops what belongs to users, and calls `retire`: no handle and no core is
-/// dropped with the lock held.
+/// Dropping the last handle of an informer drops the program's closures, and calls `retire`: no handle and no
+/// core is dropped while the lock is held.
 pub(super) struct Made {
     state: Mutex<State>,
-    /// No informer can be started any more: the factory was stopped, or is gone.
+    /// Cancelled when no informer can be started any more: the factory was stopped, or dropped.
     closed: CancellationToken,
 }
 
 struct State {
     informers: Vec<Entry>,
-    /// Tasks that have not ended, of informers that are no longer in the list.
+    /// Tasks that have not ended yet, of informers that are no longer in the list.
     ending: Vec<TaskTracker>,
-    /// Informers that others held when the factory went.
+    /// Informers that were in use elsewhere when the factory was dropped.
     left: Vec<Weak<Core>>,
     started: bool,
     stop_on: Option<BoxFuture<'static, ()>>,
@@ -39,11 +39,11 @@ struct Entry {
     alive: Keep,
 }
 
-/// Whether the factory keeps an informer running that nothing else holds.
+/// Whether the factory keeps an informer running that is not in use elsewhere.
 enum Keep {
-    /// It can be asked for again.
+    /// The informer can be requested again.
     Always(Arc<Alive>),
-    /// It cannot: a closure is equal to no other.
+    /// The informer cannot be requested again, because its closure is equal to no other.
     WhileHeld(Weak<Alive>),
 }
 
@@ -65,7 +65,7 @@ impl Entry {
 }
 
 impl State {
-    /// Takes out informers that have been stopped, or that nothing holds.
+    /// Removes informers that have been stopped, or that are not in use.
     fn retire(&mut self) -> Vec<Entry> {
         let over = |entry: &mut Entry| entry.core.is_stopped() || !entry.is_held();
         let retired: Vec<Entry> = self.informers.extract_if(.., over).collect();
@@ -87,15 +87,15 @@ impl Made {
         Self { state: Mutex::new(state), closed: CancellationToken::new() }
     }
 
-    /// The informer of this identity that runs or can be started. A new one is kept running while the
-    /// factory is there, or only as long as it is held elsewhere.
+    /// Returns the informer with this identity if it runs or can be started. A new informer is kept running as
+    /// long as the factory exists, or only while it is in use elsewhere.
     pub(super) fn get_or_make(
         self: &Arc<Self>,
         identity: &Identity,
         keep: bool,
         make: impl FnOnce() -> SharedInformer,
     ) -> SharedInformer {
-        // Declared before the lock is taken, and so dropped after it is released.
+        // Declared before the lock is taken, and therefore dropped after it is released.
         let _retired;
         let mut state = self.state.lock();
         _retired = state.retire();
@@ -130,7 +130,7 @@ impl Made {
         drop(retired);
     }
 
-    /// Starts all, and those that are made later.
+    /// Starts all informers, and those that are created later.
     pub(super) fn start(self: &Arc<Self>) {
         let stop_on = {
             let mut state = self.state.lock();
@@ -150,20 +150,20 @@ impl Made {
         self.cores().iter().for_each(Core::start);
     }
 
-    /// Everything that is still held.
+    /// Returns all informers that are still in use.
     pub(super) fn cores(&self) -> Vec<Arc<Core>> {
         let state = self.state.lock();
         let held = state.informers.iter().filter(|entry| entry.is_held());
         held.map(|entry| entry.core.clone()).collect()
     }
 
-    /// Stops all, and those that are made later.
+    /// Stops all informers, and those that are created later.
     pub(super) fn stop(&self) {
         self.closed.cancel();
         self.all().iter().for_each(|core| core.stop());
     }
 
-    /// Stops all, and waits for the tasks of all that were ever made.
+    /// Stops all informers, and waits for the tasks of all that ever existed.
     pub(super) async fn shutdown(&self) {
         self.stop();
         let tasks: Vec<TaskTracker> = {
@@ -177,12 +177,12 @@ impl Made {
         }
     }
 
-    /// Ready when the factory was stopped.
+    /// Completes when the factory has been stopped.
     pub(super) async fn closed(&self) {
         self.closed.cancelled().await;
     }
 
-    /// The factory is gone. What others hold is not kept, and can still be stopped.
+    /// Called when the factory is dropped: releases its informers, which can still be stopped.
     pub(super) fn let_go(&self) {
         let informers = {
             let mut state = self.state.lock();
@@ -194,7 +194,7 @@ impl Made {
         drop(informers);
     }
 
-    /// Ready when nothing is left that could be stopped.
+    /// Completes when there is nothing left to stop.
     async fn ended(&self) {
         self.closed.cancelled().await;
         let ended: Vec<_> = self.all().iter().map(|core| core.until_stopped()).collect();

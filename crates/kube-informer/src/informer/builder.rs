@@ -1,4 +1,4 @@
-//! What an informer may be told before it is made.
+//! The options of an informer.
 
 use std::any::TypeId;
 use std::fmt::{self, Display};
@@ -18,26 +18,26 @@ use crate::object::{Decoder, Packer, decode};
 use crate::reflector::settings;
 use crate::{ErrorReport, FieldPath, Kind, ListWatch, Storage, Transform, Untyped};
 
-/// What is cached, and how: two requests with equal ones share an informer.
+/// The cached objects and how they are stored: requests with equal identities share an informer.
 #[derive(Clone, PartialEq, Default)]
 pub(crate) struct Identity {
     pub(crate) resource: Option<ApiResource>,
     pub(crate) cluster_scoped: bool,
     pub(crate) metadata_only: bool,
-    /// Sorted, each once; none means all. Set by `set_namespaces`.
+    /// Sorted, without duplicates; empty means all namespaces. Set by `set_namespaces`.
     pub(crate) namespaces: Vec<String>,
     pub(crate) labels: String,
     pub(crate) fields: String,
     pub(crate) keep_managed_fields: bool,
     pub(crate) transform: Transform,
     pub(crate) storage: Storage,
-    /// With `Storage::Decoded`, as which type.
+    /// The type, with `Storage::Decoded`.
     pub(crate) decoded_as: Option<TypeId>,
 }
 
 impl Identity {
-    /// An empty name is all namespaces, as client-go's `NamespaceAll` is. Beside it the others would be
-    /// listed twice, and of what is listed twice nothing can be deleted.
+    /// Sets the namespaces. An empty name means all of them, like client-go's `NamespaceAll`. Other names
+    /// beside it would be listed twice, and then no delete could be trusted.
     pub(crate) fn set_namespaces<N: AsRef<str>>(&mut self, names: impl IntoIterator<Item = N>) {
         let mut names: Vec<_> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
         names.sort_unstable();
@@ -47,24 +47,24 @@ impl Identity {
     }
 }
 
-/// What each request may have of its own, on a shared informer too.
+/// All options of one request; only the identity decides which informer is shared.
 #[derive(Clone, Default)]
 pub(crate) struct Options {
     pub(crate) identity: Identity,
     pub(crate) decoder: Option<(TypeId, Decoder)>,
     pub(crate) tuning: Tuning,
-    /// How long nothing may come of a list; the source's default otherwise.
+    /// Limit for the silence of a list; `None` for the source's default.
     pub(crate) list_timeout: Option<Duration>,
-    /// Whether the server may send protobuf; the source's default otherwise.
+    /// Whether the server may send protobuf; `None` for the source's default.
     pub(crate) protobuf: Option<bool>,
     pub(crate) resync: Option<Duration>,
     pub(crate) on_error: Vec<OnError>,
 }
 
 impl Options {
-    /// Leaves out what makes no difference, so that who asks for the same gets the same: as which
-    /// type objects are kept decoded if they are not, and namespaces of a kind that has none. A
-    /// dynamic kind does not know whether it has.
+    /// Drops options that make no difference, so that equivalent requests share an informer: the
+    /// decoded type unless objects are stored decoded, and the namespaces of a cluster-scoped kind.
+    /// (For a dynamic kind, the scope may not be known.)
     pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.identity.cluster_scoped) {
             self.identity.namespaces.clear();
@@ -89,52 +89,52 @@ impl Options {
     }
 }
 
-/// All that the core is given of `K`.
+/// The only code that depends on `K`: the rest of the core has no type parameter.
 pub(crate) fn decoder<K: DeserializeOwned + Send + Sync + 'static>() -> (TypeId, Decoder) {
     (TypeId::of::<K>(), |json| Ok(Arc::new(decode::<K>(json)?)))
 }
 
-/// The methods for every informer, and for all informers of a factory.
+/// Methods of all informer builders, and of the factory's builder.
 macro_rules! options {
     ($self:ident => $options:expr) => {
-        /// The resync period of handlers that do not ask for one of their own; none without this.
+        /// Sets the resync period of handlers that do not set their own. There is none by default.
         pub fn resync(mut $self, period: Duration) -> Self {
             $options.resync = Some(period);
             $self
         }
 
-        /// Changes objects before they are kept. Several transforms are done one after the other, those
-        /// of the factory first.
+        /// Changes objects before they are cached. Several transforms are applied in order, the factory's
+        /// first.
         pub fn transform(mut $self, transform: Transform) -> Self {
             let before = std::mem::take(&mut $options.identity.transform);
             $options.identity.transform = before.then(transform);
             $self
         }
 
-        /// Leaves out these fields, as a further [`transform`](Self::transform).
+        /// Drops these fields, as another [`transform`](Self::transform).
         pub fn drop_fields<P: Into<FieldPath>>($self, paths: impl IntoIterator<Item = P>) -> Self {
             $self.transform(Transform::drop_fields(paths))
         }
 
-        /// Calls this with every error, and with what is done about it. Several observers are all
-        /// called.
+        /// Calls a function with every error, and with the informer's reaction to it. May be called
+        /// several times to add several observers.
         ///
-        /// The observers of a factory are those of all its informers. One that is given for an informer
-        /// lasts as long as the handle that is built, its clones, and the listers, indexes, handlers and
-        /// streams that come from them, however many others share the informer.
+        /// The observers of a factory apply to all its informers. An observer of a single informer lasts as
+        /// long as the handle that is built, its clones, and the listers, indexes, handlers and streams derived
+        /// from them, even if other handles share the informer.
         pub fn on_error(mut $self, report: impl Fn(&ErrorReport) + Send + Sync + 'static) -> Self {
             $options.on_error.push(Arc::new(report));
             $self
         }
 
-        /// Seeds the informer's randomness (jitter, watch timeouts): the same seed, the same run.
+        /// Seeds the informer's randomness (jitter, watch timeouts), to make runs reproducible.
         pub fn seed(mut $self, seed: u64) -> Self {
             $options.tuning.seed = Some(seed);
             $self
         }
 
-        /// Trains the dictionary of packed bodies on this many objects, however small: for tests, whose
-        /// caches would be too small to pack.
+        /// Trains the dictionary of packed bodies on this many objects, however small: for tests, whose caches
+        /// would be too small for a dictionary.
         #[doc(hidden)]
         pub fn train_on(mut $self, objects: usize) -> Self {
             $options.tuning.train_on = Some(objects);
@@ -145,36 +145,38 @@ macro_rules! options {
     };
 }
 
-/// The methods for what is asked of an API server: sources of the program's own have none of this.
+/// Methods about requests to an API server, which custom sources do not have.
 macro_rules! request_options {
     ($self:ident => $options:expr) => {
-        /// Only objects with these labels, chosen by the server: a string, or any selector type.
+        /// Restricts the cache to objects that match a label selector, evaluated by the server: a
+        /// string, or any selector type.
         pub fn labels(mut $self, selector: impl Display) -> Self {
             $options.identity.labels = selector.to_string();
             $self
         }
 
-        /// Only objects with these fields, chosen by the server: `"spec.nodeName=worker-1"`.
+        /// Restricts the cache to objects that match a field selector, evaluated by the server:
+        /// `"spec.nodeName=worker-1"`.
         pub fn fields(mut $self, selector: impl Display) -> Self {
             $options.identity.fields = selector.to_string();
             $self
         }
 
-        /// Keeps `metadata.managedFields`, which are left out otherwise: they are half of many objects,
-        /// and hardly ever read.
+        /// Keeps `metadata.managedFields`, which are dropped otherwise: they make up half of many objects, and
+        /// are hardly ever read.
         pub fn keep_managed_fields(mut $self) -> Self {
             $options.identity.keep_managed_fields = true;
             $self
         }
 
-        /// How long nothing may come of a list before it is given up; see
+        /// Sets how long a list may be silent before it is aborted; see
         /// [`KubeListWatch::list_timeout`](crate::KubeListWatch::list_timeout).
         pub fn list_timeout(mut $self, silence_max: Duration) -> Self {
             $options.list_timeout = Some(silence_max);
             $self
         }
 
-        /// Whether the server may send protobuf, which it may by default; see
+        /// Sets whether the server may send protobuf, which is the default; see
         /// [`KubeListWatch::protobuf`](crate::KubeListWatch::protobuf).
         pub fn protobuf(mut $self, protobuf: bool) -> Self {
             $options.protobuf = Some(protobuf);
@@ -184,12 +186,12 @@ macro_rules! request_options {
 }
 pub(crate) use {options, request_options};
 
-/// Of an [`InformerBuilder`]: the informer comes from a factory, which lists and watches an API server.
+/// Marks an [`InformerBuilder`] whose informer comes from a factory, which lists and watches an API server.
 #[derive(Debug)]
 pub enum FromFactory {}
 
-/// Of an [`InformerBuilder`]: the informer lists and watches a source of the program's own. What to list
-/// is up to that source, so that such a builder has no namespaces and selectors.
+/// Marks an [`InformerBuilder`] whose informer uses a custom source. The source decides what is listed, so such
+/// a builder has no namespaces and selectors.
 #[derive(Debug)]
 pub enum FromSource {}
 
@@ -197,12 +199,12 @@ type Make = dyn FnOnce(&Options) -> SharedInformer + Send + Sync;
 
 /// Builds an informer. Options that are not set come from the factory.
 ///
-/// `O` says where the informer comes from, and so which options there are: [`FromFactory`] or
+/// `O` says where the informer comes from, and therefore which options exist: [`FromFactory`] or
 /// [`FromSource`].
 ///
-/// An informer of a factory is shared by all who ask for the same. Resync periods and error observers are
-/// each caller's own; how the server is asked (`page_size`, `streaming_lists`, `watch_timeout`, `backoff`,
-/// `list_timeout`, `protobuf`, `seed`) is as the first caller says.
+/// A factory's informer is shared by all requests for the same objects. Each caller has its own resync period
+/// and error observers. Of the options for requests to the server (`page_size`, `streaming_lists`,
+/// `watch_timeout`, `backoff`, `list_timeout`, `protobuf`, `seed`), only the first caller's values are used.
 #[must_use = "nothing is made until build"]
 pub struct InformerBuilder<K = Untyped, O = FromFactory> {
     make: Box<Make>,
@@ -213,11 +215,11 @@ pub struct InformerBuilder<K = Untyped, O = FromFactory> {
 impl<K: 'static, O> InformerBuilder<K, O> {
     options!(self => self.options);
 
-    /// The informer: the one that the factory has for exactly this, or a new one.
+    /// Returns the factory's informer with this identity, or a new one.
     pub fn build(mut self) -> SharedInformer<K> {
         self.options.settle();
         if let Err(error) = self.options.identity.transform.check() {
-            // There is nobody to give it to; every object will be reported with it.
+            // There is no caller to return the error to, but every object will be reported with it.
             tracing::error!("no object can be kept, the transform is wrong: {error}");
         }
         let informer = (self.make)(&self.options).observed_by(self.options.on_error);
@@ -226,19 +228,19 @@ impl<K: 'static, O> InformerBuilder<K, O> {
 }
 
 impl<K: DeserializeOwned + Send + Sync + 'static, O> InformerBuilder<K, O> {
-    /// How objects are kept.
+    /// Sets how objects are stored.
     pub fn storage(mut self, storage: Storage) -> Self {
         self.options.identity.storage = storage;
         self.options.decoder = Some(decoder::<K>());
         self
     }
 
-    /// Changes every object before it is kept, as a further [`transform`](Self::transform). It is decoded
-    /// and packed again for that.
+    /// Changes every object before it is cached, as another [`transform`](Self::transform). The object is
+    /// decoded and encoded again for that.
     ///
-    /// A closure is equal to no other, so that no other request shares the informer. The factory does not
-    /// keep it running: it ends with the last handle, lister, index, handler and stream. To share it, give
-    /// clones of one [`Transform`] to [`transform`](Self::transform).
+    /// Closures cannot be compared, so no other request shares the informer, and the factory does not keep it
+    /// running: it ends with its last handle, lister, index, handler and stream. To share it, pass clones of
+    /// one [`Transform`] to [`transform`](Self::transform).
     pub fn map(self, change: impl Fn(&mut K) + Send + Sync + 'static) -> Self
     where
         K: Serialize,
@@ -247,7 +249,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static, O> InformerBuilder<K, O> {
     }
 }
 
-/// On a source of the program's own.
+/// Builders with a custom source.
 impl<K: 'static> InformerBuilder<K, FromSource> {
     pub(super) fn from_source(source: Arc<dyn ListWatch>) -> Self {
         let make = Box::new(|options: &Options| {
@@ -264,9 +266,9 @@ impl<K: 'static> InformerBuilder<K, FromSource> {
     }
 }
 
-/// From a factory.
+/// Builders of a factory.
 impl<K: 'static> InformerBuilder<K> {
-    /// `make` gives the informer that there is for exactly this, or a new one.
+    /// `make` returns the factory's informer with this identity, or a new one.
     pub(crate) fn from_factory(
         options: Options,
         make: impl FnOnce(&Options) -> SharedInformer + Send + Sync + 'static,
@@ -276,28 +278,28 @@ impl<K: 'static> InformerBuilder<K> {
 
     request_options!(self => self.options);
 
-    /// All namespaces, whatever the factory says.
+    /// Caches all namespaces, overriding the factory's setting.
     pub fn all_namespaces(mut self) -> Self {
         self.options.identity.namespaces.clear();
         self
     }
 
-    /// Begins with the [snapshot](SharedInformer::snapshot) of an earlier run in place of a list: the cache has
-    /// its objects at once, handlers see them as initial adds, and the watch goes on from its version.
+    /// Starts from the [snapshot](SharedInformer::snapshot) of an earlier run instead of a list: its objects
+    /// are in the cache at once, handlers receive them as initial adds, and the watch resumes from its version.
     ///
-    /// If there is no file, everything is listed. So it is if the file is damaged, or of another cluster,
-    /// resource, namespace, selector or transform; if the server does not have the version any more; or if it has
-    /// been restored from a backup. The first line of the log and [`on_error`](Self::on_error) say why.
+    /// Everything is listed if there is no file; if the file is damaged, or of another cluster, resource,
+    /// namespace, selector or transform; if the server no longer has the version; or if the server has been
+    /// restored from a backup. The first line of the log and [`on_error`](Self::on_error) say why.
     ///
-    /// Until the watch has caught up the cache is as old as the snapshot: [`SharedInformer::is_live`] and
-    /// [`SharedInformer::staleness`] say so. Informers of several namespaces always list.
+    /// Until the watch has caught up, the cache is as old as the snapshot, which [`SharedInformer::is_live`]
+    /// and [`SharedInformer::staleness`] report. Informers of several namespaces always list.
     pub fn warm_start(mut self, path: impl Into<PathBuf>) -> Self {
         self.options.tuning.warm_start = Some(path.into());
         self
     }
 
-    /// The scope of a dynamic kind, as discovery gave it: kinds without namespaces do not heed the
-    /// factory's.
+    /// Sets the scope of a dynamic kind, as discovery returned it: cluster-scoped kinds ignore the
+    /// factory's namespaces.
     pub fn scope(mut self, scope: &Scope) -> Self {
         self.options.identity.cluster_scoped = *scope == Scope::Cluster;
         self
@@ -305,8 +307,8 @@ impl<K: 'static> InformerBuilder<K> {
 }
 
 impl<K: Kind> InformerBuilder<K> {
-    /// Only objects of this namespace; an empty name is all namespaces. Kinds without namespaces do not
-    /// have this method.
+    /// Restricts the cache to a namespace; an empty name means all namespaces. Cluster-scoped kinds do not have
+    /// this method.
     pub fn namespace(self, namespace: impl AsRef<str>) -> Self
     where
         K::Scope: kube_core::NamespaceScope,
@@ -314,11 +316,11 @@ impl<K: Kind> InformerBuilder<K> {
         self.namespaces([namespace])
     }
 
-    /// Only objects of these namespaces, behind one lister: one list and one watch each, so that a
-    /// permission for these is enough.
+    /// Restricts the cache to these namespaces, behind one lister. Each has its own list and watch,
+    /// so permissions for these namespaces are enough.
     ///
-    /// A name that is given twice counts once. No name at all, or an empty one among others (which is
-    /// what `"a,".split(',')` gives), is all namespaces, with one list and one watch.
+    /// Duplicate names count once. No name at all, or an empty one among others (as in `"a,".split(',')`),
+    /// means all namespaces, with one list and one watch.
     pub fn namespaces<N: AsRef<str>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self
     where
         K::Scope: kube_core::NamespaceScope,

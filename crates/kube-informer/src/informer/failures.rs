@@ -1,4 +1,4 @@
-//! Objects that could not be kept.
+//! Objects that could not be stored.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,13 +7,13 @@ use parking_lot::Mutex;
 
 use crate::{Delta, Error, ObjectKey};
 
-/// Of objects whose key cannot be read this many are listed; more are counted.
+/// Number of objects without a readable key that are listed; more are only counted.
 const NAMELESS_MAX: usize = 100;
 
-/// What could not be kept, since the last list: by key where that is known.
+/// The objects that could not be stored since the last list, by key if it is known.
 #[derive(Default)]
 pub(super) struct Failures {
-    /// So that asking costs nothing where all is well, which is nearly always.
+    /// Makes queries free in the usual case that there are no failures.
     count: AtomicUsize,
     by_part: Mutex<BTreeMap<usize, Failed>>,
 }
@@ -40,7 +40,7 @@ impl Failed {
 }
 
 impl Failures {
-    /// Learns from changes of a part what could be kept, and what could not.
+    /// Updates the failures of a part from its changes.
     pub(super) fn note(&self, part: usize, deltas: &[Delta]) {
         for delta in deltas {
             match delta {
@@ -58,7 +58,7 @@ impl Failures {
         }
     }
 
-    /// A part has been listed: that says everything of it anew.
+    /// Replaces all failures of a part after a list.
     fn replace(&self, part: usize, errors: &[Error]) {
         if errors.is_empty() && self.len() == 0 {
             return;
@@ -76,7 +76,7 @@ impl Failures {
         self.change(|by_part| by_part.entry(part).or_default().add(error));
     }
 
-    /// The object could be kept after all, or is gone.
+    /// Removes the failure of an object that could be stored after all, or is gone.
     fn remove(&self, part: usize, key: &ObjectKey) {
         if self.len() > 0 {
             self.change(|by_part| {

@@ -1,4 +1,4 @@
-//! What is known of a running informer from the outside.
+//! The observable state of a running informer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -12,45 +12,46 @@ use crate::reflector::{Observer, SILENCE_MAX};
 use crate::wait::Progress;
 use crate::{Error, ErrorReport, Next, State};
 
-/// Waiters for the first list receive progress updates this often while something of it comes.
+/// Interval at which waiters for the first list receive progress updates while items arrive.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 type ErrorObserver = dyn Fn(&ErrorReport) + Send + Sync;
 pub(crate) type OnError = Arc<ErrorObserver>;
 
-/// Written by the reflectors and the writer of the cache, read by everyone.
+/// Written by the reflectors and the writer of the cache, read by all handles.
 pub(crate) struct Observed {
     pub(super) state: watch::Sender<State>,
     pub(super) progress: watch::Sender<Progress>,
-    /// Changes of it and of `state` are one step.
+    /// Changes together with `state`, atomically.
     seen: Mutex<Seen>,
-    /// Each belongs to a handle, and ends with that.
+    /// Each belongs to a handle, and is removed with it.
     on_error: RwLock<Vec<Weak<ErrorObserver>>>,
 }
 
 struct Seen {
     since: Instant,
     last_error: Option<Error>,
-    /// When waiters were last told of progress.
+    /// Time of the last progress update to waiters.
     told: Option<Instant>,
     stopped: bool,
     parts: Vec<Part>,
 }
 
-/// The state of a reflector, and how far the cache has taken in what it brought.
+/// The state of one reflector, and how much of what it delivered the cache has applied.
 struct Part {
     state: State,
-    /// When anything came.
+    /// Time at which anything last arrived.
     heard: Option<Instant>,
-    /// Since when something that came has not been applied to the cache.
+    /// Arrival time of the oldest change that the cache has not applied yet.
     waiting: Option<Instant>,
-    /// When the cache last took in what the server said: all up to that is there.
+    /// Time at which the cache last caught up with the server.
     applied: Option<Instant>,
-    /// The cache is being filled from an earlier run, which says nothing of how fresh it is.
+    /// Whether the cache is being filled from an earlier run, which says nothing about its
+    /// freshness.
     resuming: bool,
     silence_max: Duration,
-    /// How many objects the list has brought that is being read, and how many any list has brought:
-    /// only what goes beyond that is progress.
+    /// Number of objects that the current list has delivered, and the largest number that any list
+    /// has: only what exceeds it is progress.
     received: u64,
     furthest: u64,
 }
@@ -69,14 +70,14 @@ impl Part {
         }
     }
 
-    /// A cache that stands still is not live, however much comes from the server.
+    /// A cache that applies nothing is not live, however much arrives from the server.
     fn is_live(&self) -> bool {
         let heard = self.heard.is_some_and(|heard| heard.elapsed() < self.silence_max);
         let stuck = self.waiting.is_some_and(|since| since.elapsed() >= self.silence_max);
         matches!(self.state, State::Watching) && heard && !stuck
     }
 
-    /// Counts an object of a list. Returns whether that is further than any list has come.
+    /// Counts an object of a list. Returns whether the list has got further than any before.
     fn receive(&mut self) -> bool {
         self.received += 1;
         let further = self.received > self.furthest;
@@ -115,12 +116,12 @@ impl Observed {
         self.seen.lock().last_error.clone()
     }
 
-    /// How many objects the furthest list of each part has brought.
+    /// Returns the number of objects that the longest list of each part has delivered.
     pub(super) fn received(&self) -> u64 {
         self.seen.lock().received()
     }
 
-    /// That of the part whose content was confirmed longest ago.
+    /// Returns the staleness of the part that was confirmed longest ago.
     pub(super) fn staleness(&self) -> Option<Duration> {
         let applied: Option<Vec<_>> =
             self.seen.lock().parts.iter().map(|part| part.applied).collect();
@@ -131,25 +132,25 @@ impl Observed {
         self.seen.lock().parts.iter().all(Part::is_live)
     }
 
-    /// The cache has taken in something that a part brought.
+    /// Records that the cache has applied what a part delivered.
     pub(super) fn applied(&self, part: usize) {
         if let Some(part) = self.seen.lock().parts.get_mut(part) {
             if !part.resuming {
                 part.applied = Some(Instant::now());
             }
-            // If more waits, the next thing that comes finds that out.
+            // If more is waiting, the next arrival records it.
             part.waiting = None;
         }
     }
 
-    /// It is over, for all parts.
+    /// Records the stop, for all parts.
     pub(super) fn stopped(&self) {
         self.change(|seen| seen.stopped = true);
         self.progress.send_modify(|progress| progress.stopped = true);
     }
 
-    /// Changes the state and publishes it in one step. Otherwise an older state of one part could be
-    /// published over a newer one of another.
+    /// Changes the state and publishes it atomically. Otherwise an older state of one part could be published
+    /// over a newer one of another.
     fn change(&self, change: impl FnOnce(&mut Seen)) {
         let mut seen = self.seen.lock();
         change(&mut seen);
@@ -165,7 +166,7 @@ impl Seen {
     }
 }
 
-/// Of several states the one that is farthest from all being well.
+/// Returns the least healthy of several states.
 fn worst(parts: &[Part]) -> State {
     let rank = |state: &State| match state {
         State::BackingOff { .. } => 0,
@@ -179,7 +180,7 @@ fn worst(parts: &[Part]) -> State {
     worst.cloned().unwrap_or(State::Idle)
 }
 
-/// What one of the reflectors says.
+/// The observer of one reflector.
 pub(super) struct PartObserver {
     pub(super) observed: Arc<Observed>,
     pub(super) part: usize,
@@ -206,7 +207,7 @@ impl Observer for PartObserver {
         if report.next != Next::SkipObject {
             self.observed.seen.lock().last_error = Some(report.error.clone());
         }
-        // Users' code: not under a lock.
+        // Observers are the program's code, so they do not run under a lock.
         let on_error: Vec<_> =
             self.observed.on_error.read().iter().filter_map(Weak::upgrade).collect();
         for tell in on_error {
@@ -227,7 +228,7 @@ impl Observer for PartObserver {
         seen.told = Some(now);
         let received = seen.received();
         drop(seen);
-        // Nothing else waits for lists.
+        // Only waiters for the first sync need progress updates.
         if !self.observed.progress.borrow().synced {
             self.observed.progress.send_modify(|progress| progress.received = received);
         }
@@ -263,7 +264,7 @@ mod tests {
         (observed.clone(), (0..count).map(part).collect())
     }
 
-    /// An index function that is stuck, or a handler that has to see every state.
+    /// An index function may be stuck, or a handler with `every_state` may be full.
     #[tokio::test(start_paused = true)]
     async fn l2_a_cache_that_takes_nothing_in_is_not_live_however_much_comes() {
         let (observed, parts) = parts(1);
@@ -283,7 +284,7 @@ mod tests {
         assert_eq!(observed.staleness(), Some(Duration::ZERO));
     }
 
-    /// Computed and published under separate locks, it stuck at a state that was over.
+    /// When it was computed and published under separate locks, an outdated state could stay.
     #[test]
     fn the_state_of_several_parts_is_that_of_the_last_change() {
         for _ in 0..2000 {

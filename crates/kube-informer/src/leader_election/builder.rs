@@ -15,13 +15,13 @@ use super::{Inner, LeaderElector};
 use crate::Result;
 use crate::list_watch::Client;
 
-// Those of Kubernetes' own components. A leader that is killed is replaced after 15 to 19.4 seconds, and a leader that
-// cannot reach the server has 5 seconds to stop before it is.
+// The values of Kubernetes' own components. A leader that is killed is replaced after 15 to 19.4 seconds, and a
+// leader that cannot reach the server has 5 seconds to stop before it is replaced.
 const LEASE_DURATION: Duration = Duration::from_secs(15);
 const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 const RETRY_PERIOD: Duration = Duration::from_secs(2);
 
-/// Builds a [`LeaderElector`]. Made by [`LeaderElector::builder`].
+/// Builds a [`LeaderElector`]. Created by [`LeaderElector::builder`].
 #[must_use]
 pub struct LeaderElectorBuilder {
     client: Client,
@@ -45,71 +45,76 @@ impl LeaderElectorBuilder {
         Self { client, settings, rng: Rng::new() }
     }
 
-    /// The name of this candidate, by default the host's name (in a container, the pod's) and a random suffix.
+    /// Sets the name of this candidate; by default the host's name (in a container, the pod's) and a random
+    /// suffix.
     ///
-    /// No two candidates may share one: a candidate that finds its own identity in the Lease takes it for its own. With an
-    /// identity that stays the same across restarts, such as that of a `StatefulSet`'s pod, a restarted process leads at
-    /// once instead of waiting for its predecessor's lease to expire; only do that if the predecessor is sure to be gone.
+    /// No two candidates may share an identity: a candidate that finds its own identity in the Lease takes the
+    /// Lease for its own. With an identity that stays the same across restarts, such as that of a
+    /// `StatefulSet`'s pod, a restarted process leads at once instead of waiting for its predecessor's lease to
+    /// expire. Use one only if the predecessor is sure to be gone.
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.settings.identity = identity.into().into();
         self
     }
 
-    /// How long other candidates wait for a renewal before one takes the lease over: 15 seconds by default.
+    /// Sets how long other candidates wait for a renewal before one takes the lease over: 15 seconds by
+    /// default.
     ///
-    /// The Lease has it in whole seconds, rounded up.
+    /// The Lease states it in whole seconds, rounded up.
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.settings.lease_duration = duration;
         self
     }
 
-    /// How long leadership lasts after the last successful renewal was sent: 10 seconds by default.
+    /// Sets how long leadership lasts after the last successful renewal was sent: 10 seconds by
+    /// default.
     ///
-    /// Shorter than the lease duration. The difference is the time that a leader has to end its work, and the error that
-    /// clocks that run at different speeds may add up to.
+    /// It must be shorter than the lease duration. The difference is the time that a leader has to end its
+    /// work, and the margin for clocks that run at different speeds.
     pub fn renew_deadline(mut self, deadline: Duration) -> Self {
         self.settings.renew_deadline = deadline;
         self
     }
 
-    /// How often a leader renews the lease, and a candidate looks at it (with a jitter of up to 120 %): 2 seconds by
-    /// default.
+    /// Sets how often a leader renews the lease, and a candidate reads it (with a jitter of up to 120 %): 2
+    /// seconds by default.
     pub fn retry_period(mut self, period: Duration) -> Self {
         self.settings.retry_period = period;
         self
     }
 
-    /// Whether the lease is released when leadership is given up without being lost: by
+    /// Sets whether the lease is released when leadership is given up without being lost: by
     /// [`run`](LeaderElector::run) when it stops or its future ends, or by dropping a
-    /// [`LeadershipGuard`](super::LeadershipGuard). True by default, so that the next leader need not wait until the lease
-    /// expires.
+    /// [`LeadershipGuard`](super::LeadershipGuard). True by default, so that the next leader need not wait
+    /// until the lease expires.
     ///
-    /// client-go's default is not to, because its workers may still run at that point. Ours have ended when the lease is
-    /// released, except for tasks and threads that they have left behind; say false if there are such.
+    /// client-go's default is false, because its workers may still run at that point. Here they have ended when
+    /// the lease is released, except for tasks and threads that they leave behind; pass false if there are any.
     pub fn release_on_stop(mut self, release: bool) -> Self {
         self.settings.release_on_stop = release;
         self
     }
 
-    /// Calls a function with the identity of each leader that this elector sees, including the first and itself.
+    /// Calls a function with the identity of each leader that this elector observes, including the first one
+    /// and itself.
     ///
-    /// It runs on the task that renews the lease, so it must not block. One that panics is logged.
+    /// It runs on the task that renews the lease, so it must not block. A panic in it is logged.
     pub fn on_new_leader(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.settings.on_new_leader = Some(Arc::new(tell));
         self
     }
 
-    /// Makes the jitter repeatable, for tests.
+    /// Seeds the jitter, to make tests reproducible.
     pub fn seed(mut self, seed: u64) -> Self {
         self.rng = Rng::with_seed(seed);
         self
     }
 
-    /// Checks the settings.
+    /// Checks the settings and builds the elector.
     ///
-    /// Fails if a setting is not valid, and says which and what to do: the lease duration must be longer than the renew
-    /// deadline, that longer than 1.2 times the retry period; none may be zero, nor the identity empty; namespace and name
-    /// must be valid.
+    /// Fails if a setting is invalid, and says which one and what to do: the lease duration must be longer than
+    /// the renew deadline, and that longer than 1.2 times the retry period; none may be zero, the identity must
+    /// not be empty, and namespace and name must be valid.
     pub fn build(self) -> Result<LeaderElector> {
         let Self { client, settings, rng } = self;
         settings.check()?;
@@ -132,9 +137,9 @@ impl fmt::Debug for LeaderElectorBuilder {
     }
 }
 
-/// A name that no other candidate has.
+/// Returns a name that no other candidate has.
 fn own_identity() -> String {
-    // The kubelet sets it; shells do not always export it.
+    // Set by the kubelet; shells do not always export it.
     let host = env::var("HOSTNAME").ok().filter(|host| !host.is_empty());
     let host = host.or_else(|| fs::read_to_string("/proc/sys/kernel/hostname").ok());
     let host = host.as_deref().map_or("candidate", str::trim);

@@ -13,27 +13,27 @@ use super::settings::Settings;
 use super::shared::Shared;
 use crate::{Error, Result};
 
-/// A candidate waits between one retry period and 1 + this many, so that candidates do not attempt in step.
+/// A candidate waits between one retry period and 1 + this many, so that candidates do not act in lockstep.
 pub(super) const JITTER_FACTOR: f64 = 1.2;
 
-/// The result of an attempt that no error has ended.
+/// The result of an attempt without an error.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Attempt {
-    /// The lease is ours, by a write whose request started then.
+    /// This candidate holds the lease, by a write whose request started then.
     Won { started: Instant },
     /// Another candidate holds the lease.
     Held,
 }
 
-/// The state that is kept from one attempt to the next.
+/// State that is kept between attempts.
 pub(super) struct Campaign {
     settings: Arc<Settings>,
     shared: Arc<Shared>,
     leases: Leases,
     seen: Option<Seen>,
-    /// A write may have reached the server although no answer said so.
+    /// Whether a write may have reached the server although there was no response.
     in_doubt: bool,
-    /// The `renewTime` that was written last.
+    /// The `renewTime` of the last write.
     written: Timestamp,
     rng: Rng,
 }
@@ -41,8 +41,8 @@ pub(super) struct Campaign {
 /// The Lease as it was last read or written.
 struct Seen {
     lease: Lease,
-    /// When its record was first seen as it is. Nothing that it says about time is ever looked at: other clocks may
-    /// be wrong by any amount.
+    /// When this record was first seen. The times in the record are ignored: other clocks may be wrong by any
+    /// amount.
     since: Instant,
 }
 
@@ -57,7 +57,7 @@ impl Campaign {
         Self { settings, shared, leases, seen, in_doubt: false, written, rng }
     }
 
-    /// Tries once to acquire the lease or, if `leading`, to renew it.
+    /// Makes one attempt to acquire the lease or, if `leading`, to renew it.
     pub(super) async fn attempt(&mut self, leading: bool) -> Result<Attempt> {
         if leading && let Some(lease) = self.own().cloned() {
             match self.renew(lease).await {
@@ -81,7 +81,7 @@ impl Campaign {
         self.observe(lease.clone());
         match lease.holder() {
             Some(holder) if *holder == *self.settings.identity => self.renew(lease).await,
-            // A leader that finds any other record has lost the lease, however that happened.
+            // A leader that finds any other record has lost the lease, for whatever reason.
             _ if leading => Ok(Attempt::Held),
             Some(_) if !self.is_expired() => Ok(Attempt::Held),
             _ => {
@@ -91,8 +91,8 @@ impl Campaign {
         }
     }
 
-    /// There is no Lease: it was never made, or it was deleted. A holder that was seen recently may not know that yet,
-    /// and leads until its time is up.
+    /// Creates the Lease, which never existed or was deleted. A holder that was seen recently may not know that
+    /// yet, and leads until its term ends.
     async fn create(&mut self, leading: bool) -> Result<Attempt> {
         let held = self.seen.as_ref().is_some_and(|seen| seen.lease.holder().is_some());
         let ours = self.own().is_some();
@@ -101,7 +101,7 @@ impl Campaign {
         }
         let before = self.seen.as_ref().map(|seen| seen.lease.transitions());
         let transitions = match before {
-            // What counts the leaders must not go back because the Lease was deleted.
+            // The number of transitions must not go back because the Lease was deleted.
             Some(before) if leading && ours => before,
             Some(before) => before.saturating_add(1),
             None => 0,
@@ -127,7 +127,7 @@ impl Campaign {
         let now = self.now();
         let claim = Claim { identity: &settings.identity, duration: settings.lease_duration, now };
         let lease = make(claim);
-        // Before the request: from here on other candidates may see it.
+        // Read before the request: from here on other candidates may see the write.
         let started = Instant::now();
         self.send(&lease, how).await?;
         Ok(Attempt::Won { started })
@@ -147,7 +147,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Gives the lease up if it is ours. It is fine if it is not.
+    /// Releases the lease if this candidate holds it; otherwise does nothing.
     pub(super) async fn release(&mut self) -> Result<()> {
         let bound = self.settings.renew_deadline;
         timeout(bound, self.release_soon()).await.unwrap_or_else(|_| {
@@ -177,17 +177,17 @@ impl Campaign {
         }
     }
 
-    /// Whether the lease may be ours by a write whose answer was not seen.
+    /// Returns whether this candidate may hold the lease by a write without a response.
     pub(super) fn may_hold(&self) -> bool {
         self.in_doubt || self.own().is_some()
     }
 
-    /// How long a candidate waits until its next attempt.
+    /// Returns the pause before a candidate's next attempt.
     pub(super) fn pause(&mut self) -> Duration {
         self.settings.retry_period.mul_f64(1.0 + JITTER_FACTOR * self.rng.f64())
     }
 
-    /// How often the lease has changed hands, as far as was seen.
+    /// Returns how often the lease has changed hands, as far as it was observed.
     pub(super) fn transitions(&self) -> u64 {
         self.seen.as_ref().map_or(0, |seen| seen.lease.transitions())
     }
@@ -207,15 +207,15 @@ impl Campaign {
         self.seen = Some(Seen { lease, since });
     }
 
-    /// Whether the record has not changed for as long as it says that a holder may be silent.
+    /// Returns whether the record has not changed for the lease duration that it states.
     fn is_expired(&self) -> bool {
         let Some(seen) = &self.seen else { return true };
         let duration = seen.lease.duration().unwrap_or(self.settings.lease_duration);
         seen.since.elapsed() >= duration
     }
 
-    /// The wall clock, but always later than before: with a clock that stands still, a renewal would change nothing, and
-    /// look to other candidates as if there had been none.
+    /// Returns the wall clock, but always later than the last time: if the clock stood still, a renewal would
+    /// change nothing, and other candidates would not notice it.
     fn now(&mut self) -> Timestamp {
         let next = self.written.saturating_add(SignedDuration::from_micros(1));
         self.written = next.unwrap_or(Timestamp::MAX).max(Timestamp::now());
@@ -229,7 +229,7 @@ enum Write {
     Update,
 }
 
-/// Another candidate was faster.
+/// Returns whether another candidate was faster.
 pub(super) fn is_conflict(error: &Error) -> bool {
     error.status().is_some_and(|status| status.code == 409)
 }

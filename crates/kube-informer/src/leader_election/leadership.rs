@@ -1,4 +1,4 @@
-//! One term of a leader: how long it lasts, and the handles on it.
+//! One term of a leader: its duration, and the handles to it.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -16,8 +16,8 @@ use crate::{Error, Result};
 
 /// The time between winning a lease and letting go of it.
 ///
-/// The clock decides: a term is over when its deadline has passed, whether or not any task has noticed. A process
-/// that was paused is thus not the leader in its first instruction after the pause.
+/// The clock decides: a term is over when its deadline has passed, whether or not any task has noticed. A
+/// process that was paused is therefore no longer the leader at its first instruction after the pause.
 pub(super) struct Term {
     state: watch::Sender<TermState>,
     renew_deadline: Duration,
@@ -26,8 +26,8 @@ pub(super) struct Term {
 
 #[derive(Clone, Copy)]
 struct TermState {
-    /// The start of the last request that has acquired or renewed the lease. Other candidates cannot have seen
-    /// that write any earlier.
+    /// The start of the last request that acquired or renewed the lease. Other candidates cannot have seen that
+    /// write any earlier.
     renewed: Instant,
     phase: Phase,
 }
@@ -35,9 +35,9 @@ struct TermState {
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
     Leading,
-    /// The guard is still held, although the lease is lost.
+    /// The lease is lost, but the guard is still held.
     Lost,
-    /// The guard is gone.
+    /// The guard has been dropped.
     Over,
 }
 
@@ -51,23 +51,24 @@ impl Term {
         self.until(*self.state.borrow()).is_some()
     }
 
-    /// When the term ends unless it is renewed, `None` if it is over.
+    /// Returns when the term ends unless it is renewed; `None` if it is over.
     fn until(&self, state: TermState) -> Option<Instant> {
         let deadline = state.renewed + self.renew_deadline;
         (state.phase == Phase::Leading && Instant::now() < deadline).then_some(deadline)
     }
 
-    /// The start of the last request that has renewed the lease.
+    /// Returns the start of the last request that renewed the lease.
     pub(super) fn renewed(&self) -> Instant {
         self.state.borrow().renewed
     }
 
-    /// Whether the guard is still held.
+    /// Returns whether the guard is still held.
     pub(super) fn is_held(&self) -> bool {
         self.state.borrow().phase != Phase::Over
     }
 
-    /// Extends the term, unless it is over: what was lost once stays lost, as the program may have acted on that.
+    /// Extends the term, unless it is over: a term that was lost stays lost, because the program may have acted
+    /// on that.
     pub(super) fn renew(&self, started: Instant) -> bool {
         self.state.send_if_modified(|state| {
             let leads = self.until(*state).is_some();
@@ -89,7 +90,7 @@ impl Term {
         });
     }
 
-    /// Ends the term because its guard is gone.
+    /// Ends the term because its guard was dropped.
     pub(super) fn let_go(&self) {
         self.state.send_modify(|state| state.phase = Phase::Over);
     }
@@ -111,42 +112,42 @@ impl Term {
 
 /// A view of one term as leader: whether it lasts, and for how long. Cheap to clone.
 ///
-/// It holds nothing: the term lasts for as long as the [`LeadershipGuard`] does, or the future that
-/// [`LeaderElector::run`](super::LeaderElector::run) runs. Once a term is over it stays over, even if the same elector
-/// becomes leader again: that is another term.
+/// It does not prolong the term, which lasts as long as the [`LeadershipGuard`] does, or the future that
+/// [`LeaderElector::run`](super::LeaderElector::run) runs. Once a term is over it stays over, even if the same
+/// elector becomes leader again: that is a new term.
 #[derive(Clone)]
 pub struct Leadership(pub(super) Arc<Term>);
 
 impl Leadership {
-    /// Whether this is the leader now.
+    /// Returns whether this candidate leads now.
     ///
-    /// Looks at the clock, not at a flag that a task would have to set: false as soon as the lease has not been renewed
-    /// for the renew deadline, also if the process was paused in the meantime.
+    /// Reads the clock, not a flag that a task would have to set: it is false as soon as the lease has not been
+    /// renewed for the renew deadline, even if the process was paused in the meantime.
     pub fn is_leader(&self) -> bool {
         self.0.is_leader()
     }
 
-    /// Waits until leadership is lost or given up. Returns at once if it is.
+    /// Waits until leadership is lost or given up. Returns at once if it is over already.
     pub async fn lost(&self) {
         self.0.lost().await;
     }
 
-    /// How long leadership will last unless the lease is renewed; zero if it is over.
+    /// Returns how long leadership will last unless the lease is renewed; zero if it is over.
     ///
-    /// A request that must not take effect under the next leader should be given at most this time, and even then it can
-    /// arrive late: see [what fencing can do](super#fencing).
+    /// Limit a request to this time if it must not take effect under the next leader. Even then it can arrive
+    /// late: see [fencing](super#fencing).
     pub fn remaining(&self) -> Duration {
         let until = self.0.until(*self.0.state.borrow());
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
     }
 
-    /// The Lease's `leaseTransitions` in this term: each takeover increments it, so that it can serve as a
+    /// Returns the Lease's `leaseTransitions` in this term: each takeover increments it, so that it can serve as a
     /// [fencing token](super#fencing).
     pub fn transitions(&self) -> u64 {
         self.0.transitions
     }
 
-    /// Runs a future for as long as leadership lasts. Returns its output, or `None` if leadership was lost first.
+    /// Runs a future as long as leadership lasts. Returns its output, or `None` if leadership was lost first.
     ///
     /// The clock is checked before each poll, so a process that was paused does not run one more step of the future as
     /// leader. When leadership is lost the future is dropped, before this returns and before another candidate can have the
@@ -192,9 +193,9 @@ impl fmt::Debug for Leadership {
 
 /// Leadership that lasts until this is dropped or [released](Self::release), or until it is lost.
 ///
-/// A task renews the lease in the background. Dropping the guard ends that; if the elector
-/// [releases on stop](super::LeaderElectorBuilder::release_on_stop), the task then gives the lease to the next candidate. End
-/// everything that must run on one leader only *before* the guard is dropped.
+/// A task renews the lease in the background. Dropping the guard ends it; if the elector [releases on
+/// stop](super::LeaderElectorBuilder::release_on_stop), the task then gives the lease to the next candidate.
+/// End everything that must run only on the leader *before* dropping the guard.
 #[derive(Debug)]
 pub struct LeadershipGuard {
     leadership: Leadership,
@@ -206,25 +207,25 @@ impl LeadershipGuard {
         Self { leadership, candidacy }
     }
 
-    /// A view of this term that can be cloned and given to others.
+    /// Returns a view of this term, which can be cloned and passed on.
     pub fn leadership(&self) -> &Leadership {
         &self.leadership
     }
 
     /// Gives up the lease, so that another candidate can take it at once, and waits until that is done.
     ///
-    /// Leadership ends right away, whatever the result. It is fine if the lease is not ours any more. With an error the
-    /// lease may still name this candidate; it then expires after the lease duration. Takes no longer than the renew
-    /// deadline.
+    /// Leadership ends immediately, whatever the result. It is not an error if another candidate holds the
+    /// lease by now. After an error, the lease may still name this candidate; it then expires after the lease
+    /// duration. Takes no longer than the renew deadline.
     pub async fn release(mut self) -> Result<()> {
         self.leadership.0.let_go();
         self.candidacy.end(Ending::Release).await
     }
 
-    /// As on a drop, but waits until it is done.
+    /// Like dropping the guard, but waits until that is done.
     pub(crate) async fn stop(mut self) {
         self.leadership.0.let_go();
-        // A release that failed was logged.
+        // A failed release has been logged.
         let _ = self.candidacy.end(Ending::Stop).await;
     }
 }
@@ -243,16 +244,16 @@ impl Drop for LeadershipGuard {
     }
 }
 
-/// How a candidacy ends.
+/// How to end a candidacy.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Ending {
-    /// The lease is released if the elector releases on stop.
+    /// Releases the lease if the elector releases on stop.
     Stop,
-    /// The lease is released.
+    /// Releases the lease.
     Release,
 }
 
-/// The task that acquires and renews. It ends with this value: at once, or after releasing the lease.
+/// The task that acquires and renews. It ends when this is dropped: at once, or after releasing the lease.
 #[derive(Debug)]
 pub(super) struct Candidacy {
     ending: Option<oneshot::Sender<Ending>>,
@@ -317,7 +318,7 @@ mod tests {
     async fn work_that_never_yields_to_a_timer_is_not_polled_past_the_deadline() {
         let leadership = Leadership(Arc::new(Term::new(Instant::now(), DEADLINE, 0)));
         let mut polls = 0;
-        // Each poll takes a second and asks for the next at once, as one that is busy does.
+        // Each poll takes a second and wakes itself at once, like a busy future.
         let busy = async {
             loop {
                 polls += 1;

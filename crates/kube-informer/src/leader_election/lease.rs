@@ -1,4 +1,4 @@
-//! A Lease as JSON, so that everything in it that this module does not know survives an update.
+//! A Lease as JSON, so that fields that this module does not know survive an update.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const RELEASED_SECONDS: u64 = 1;
 /// `spec.leaseTransitions` is an `int32`.
 const TRANSITIONS_MAX: u64 = i32::MAX as u64;
 
-/// A Lease, whole, as the server sent it or as it is to be written.
+/// A complete Lease, as the server sent it or as it is to be written.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Lease(Map<String, Value>);
 
@@ -29,7 +29,7 @@ pub(super) struct Claim<'a> {
 }
 
 impl Lease {
-    /// A Lease that the server does not have yet, without a holder.
+    /// Creates a Lease that the server does not have yet, without a holder.
     pub(super) fn new(namespace: &str, name: &str) -> Self {
         let lease = json!({
             "apiVersion": format!("{API_GROUP}/{API_VERSION}"),
@@ -40,7 +40,7 @@ impl Lease {
         Self(lease.as_object().cloned().unwrap_or_default())
     }
 
-    /// Reads the body of an answer.
+    /// Parses the body of a response.
     pub(super) fn read(body: &[u8]) -> Result<Self> {
         let unfit = |what| Error::protocol(format!("the server's answer is not a Lease: {what}"));
         let Ok(Value::Object(lease)) = serde_json::from_slice(body) else {
@@ -57,33 +57,33 @@ impl Lease {
         }
     }
 
-    /// The body of a request.
+    /// Returns the body of a request.
     pub(super) fn to_json(&self) -> Value {
         Value::from(self.0.clone())
     }
 
-    /// The holder, `None` if the lease is free.
+    /// Returns the holder; `None` if the lease is free.
     pub(super) fn holder(&self) -> Option<&str> {
         self.field("holderIdentity")?.as_str().filter(|holder| !holder.is_empty())
     }
 
-    /// How long the holder keeps the lease without renewing it.
+    /// Returns how long the holder keeps the lease without renewing it.
     pub(super) fn duration(&self) -> Option<Duration> {
         self.field("leaseDurationSeconds")?.as_u64().map(Duration::from_secs)
     }
 
-    /// How often the lease has changed hands.
+    /// Returns how often the lease has changed hands.
     pub(super) fn transitions(&self) -> u64 {
         self.field("leaseTransitions").and_then(Value::as_u64).unwrap_or_default()
     }
 
-    /// Whether the record is the same: labels and other metadata do not count, as they say nothing about
-    /// whether the holder is alive.
+    /// Returns whether the record is the same: labels and other metadata do not count, because they say nothing
+    /// about whether the holder is alive.
     pub(super) fn same_record(&self, other: &Lease) -> bool {
         self.0.get("spec") == other.0.get("spec")
     }
 
-    /// Renewed by its holder.
+    /// Returns the Lease as renewed by its holder.
     pub(super) fn renewed(mut self, claim: Claim<'_>) -> Self {
         self.set("holderIdentity", claim.identity);
         self.set("leaseDurationSeconds", whole_seconds(claim.duration));
@@ -91,13 +91,13 @@ impl Lease {
         self
     }
 
-    /// Taken by a holder that is not the one before.
+    /// Returns the Lease as taken by a new holder.
     pub(super) fn taken(self, claim: Claim<'_>) -> Self {
         let transitions = self.transitions().saturating_add(1);
         self.first_taken(claim).with_transitions(transitions)
     }
 
-    /// Taken for the first time, or again after it was deleted.
+    /// Returns the Lease as taken for the first time, or again after it was deleted.
     pub(super) fn first_taken(self, claim: Claim<'_>) -> Self {
         let mut lease = self.renewed(claim);
         lease.set("acquireTime", micro_time(claim.now));
@@ -105,7 +105,7 @@ impl Lease {
         lease.with_transitions(transitions)
     }
 
-    /// Without a holder: anyone may take it at once.
+    /// Returns the Lease without a holder: any candidate may take it at once.
     pub(super) fn released(mut self, now: Timestamp) -> Self {
         self.set("holderIdentity", "");
         self.set("leaseDurationSeconds", RELEASED_SECONDS);
@@ -134,12 +134,12 @@ impl Lease {
     }
 }
 
-/// Rounded up: a record that promised less than the holder was configured with would be taken over early.
+/// Rounds up: a record that promised less than the holder's configuration would be taken over early.
 fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }
 
-/// As Kubernetes' `MicroTime` is written.
+/// Formats a time as Kubernetes' `MicroTime`.
 fn micro_time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

@@ -1,4 +1,4 @@
-//! Reading and writing one Lease of an API server, each request within a time limit.
+//! Reads and writes one Lease of an API server, each request within a time limit.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ impl Leases {
         Ok(Self { endpoint, name: name.to_owned() })
     }
 
-    /// The Lease as it is now, `None` if there is none.
+    /// Returns the current Lease; `None` if it does not exist.
     pub(super) async fn get(&self) -> Result<Option<Lease>> {
         match self.endpoint.get(&self.name).await {
             Err(error) if error.is_not_found() => Ok(None),
@@ -55,7 +55,7 @@ impl Leases {
         Lease::read(&self.endpoint.create(&lease.to_json()).await?.to_json()?)
     }
 
-    /// Fails with a conflict if the Lease on the server is not at the version of this one.
+    /// Updates the Lease. Fails with a conflict if its version on the server is not this one's.
     pub(super) async fn update(&self, lease: &Lease) -> Result<Lease> {
         Lease::read(&self.endpoint.update(&self.name, &lease.to_json()).await?.to_json()?)
     }

@@ -1,4 +1,4 @@
-//! The settings of an elector, and what is wrong with them.
+//! The settings of an elector, and their validation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::{Error, Result};
 /// `leaseDurationSeconds` is an `int32`.
 const LEASE_SECONDS_MAX: u64 = i32::MAX as u64;
 
-/// So many requests that get no answer fit into the renew deadline.
+/// Number of requests without a response that fit into the renew deadline.
 const REQUESTS_IN_RENEW_DEADLINE: u32 = 3;
 
 pub(super) type OnNewLeader = Arc<dyn Fn(&str) + Send + Sync>;
@@ -28,7 +28,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// How long a request may take.
+    /// Returns the time limit of a request.
     pub(super) fn request_wait_max(&self) -> Duration {
         self.renew_deadline / REQUESTS_IN_RENEW_DEADLINE
     }

@@ -10,10 +10,10 @@ use super::settings::Settings;
 use crate::Error;
 use crate::shown::shown;
 
-/// Identities are host names with a suffix; more than this is not worth a log line.
+/// Identities are host names with a suffix; longer ones are truncated in the log.
 const IDENTITY_CHARS_MAX: usize = 200;
 
-/// Written by the task that takes part in the election, read by everyone.
+/// Written by the task that takes part in the election, read by all handles.
 #[derive(Default)]
 pub(super) struct Shared(Mutex<SharedState>);
 
@@ -27,7 +27,7 @@ pub(super) struct SharedState {
 }
 
 impl Shared {
-    /// Looks at the state; quickly, as the task may have to wait for it.
+    /// Reads the state. `look` must be quick, because the task may have to wait for it.
     pub(super) fn look<T>(&self, look: impl FnOnce(&SharedState) -> T) -> T {
         look(&self.0.lock())
     }
@@ -46,7 +46,7 @@ impl Shared {
         self.0.lock().last_error = Some(error.clone());
     }
 
-    /// Notes who holds the lease, and tells the program if that has changed.
+    /// Records the holder of the lease, and notifies the program if it has changed.
     pub(super) fn saw_leader(&self, settings: &Settings, holder: Option<&str>) {
         let mut state = self.0.lock();
         if state.leader.as_deref() == holder {

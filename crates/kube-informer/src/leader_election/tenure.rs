@@ -1,4 +1,4 @@
-//! The task of a candidate: acquires the lease, renews it for as long as it can, releases it in the end.
+//! The task of a candidate: acquires the lease, renews it as long as it can, and releases it in the end.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::leadership::{Ending, Leadership, Term};
 use super::settings::Settings;
 use crate::{Error, Result};
 
-/// Runs until leadership is lost, or until the other side of `ending` is told or dropped; then the lease is released if
-/// that is wanted. The error is that of the release.
+/// Runs until leadership is lost, or until `ending` receives a value or its sender is dropped; then the lease
+/// is released if that is wanted. The error is that of the release.
 pub(super) async fn tenure(
     elector: Arc<Inner>,
     won: oneshot::Sender<Leadership>,
     mut ending: oneshot::Receiver<Ending>,
 ) -> Result<()> {
-    // Those who use one elector take turns: each is a candidate only when the one before has finished.
+    // Users of the same elector take turns: each is a candidate only when the previous one has finished.
     let turn = elector.campaign.clone().lock_owned();
     let mut campaign = tokio::select! {
         biased;
@@ -30,11 +30,11 @@ pub(super) async fn tenure(
     let Some(term) = tenure.win(&mut ending).await else {
         return tenure.withdraw().await;
     };
-    // If the caller has gone in the meantime, `ending` says so.
+    // If the caller has gone in the meantime, `ending` reports it.
     let _ = won.send(Leadership(term.clone()));
     match tenure.lead(&term, &mut ending).await {
         Some(ending) => {
-            // There never was a guard if the caller has gone before the lease was won.
+            // There was no guard if the caller has gone before the lease was won.
             term.let_go();
             tenure.stop(ending).await
         }
@@ -49,9 +49,9 @@ struct Tenure<'a> {
 }
 
 impl Tenure<'_> {
-    /// Attempts until the lease is ours; `None` if the candidate is told to end first.
+    /// Makes attempts until the lease is won; `None` if the candidate is told to end first.
     ///
-    /// A request is never abandoned: if it wins the lease after all, that has to be known to release it.
+    /// A request is never abandoned: if it wins the lease after all, the lease has to be released.
     async fn win(&mut self, ending: &mut oneshot::Receiver<Ending>) -> Option<Arc<Term>> {
         let settings = self.settings();
         tracing::debug!(lease = %settings.lease, identity = %settings.identity, "is a candidate");
@@ -61,7 +61,7 @@ impl Tenure<'_> {
                     self.trouble.over(&settings.lease);
                     let transitions = self.campaign.transitions();
                     let term = Arc::new(Term::new(started, settings.renew_deadline, transitions));
-                    // Not so if the process was paused before it saw the answer.
+                    // False if the process was paused before it saw the response.
                     if term.is_leader() {
                         self.elector.shared.began(term.clone());
                         tracing::info!(lease = %settings.lease, identity = %settings.identity, "leads");
@@ -69,7 +69,7 @@ impl Tenure<'_> {
                     }
                     continue;
                 }
-                // To lose a race is no trouble.
+                // Losing a race is not an error.
                 Err(error) if !is_conflict(&error) => self.failed(&error, "acquire"),
                 Ok(Attempt::Held) | Err(_) => {
                     self.trouble.over(&settings.lease);
@@ -83,7 +83,7 @@ impl Tenure<'_> {
         }
     }
 
-    /// Renews until that does not succeed in time (`None`), or until told to end.
+    /// Renews until no renewal succeeds in time (`None`), or until told to end.
     async fn lead(
         &mut self,
         term: &Term,
@@ -116,7 +116,7 @@ impl Tenure<'_> {
         }
     }
 
-    /// The term is over: the guard was let go, and the reason is on its way, or there was no renewal in time.
+    /// Ends a term: the guard was dropped and `ending` is about to say how, or there was no renewal in time.
     async fn ended(
         &mut self,
         term: &Term,
@@ -170,8 +170,8 @@ impl Tenure<'_> {
     }
 }
 
-/// The error that was logged last and is not over yet: each is logged when it begins, when it changes, and when it is
-/// over, not with each retry.
+/// The last logged error that persists: each error is logged when it starts, when it changes and when it
+/// clears, not with each retry.
 #[derive(Default)]
 struct Trouble(Option<String>);
 

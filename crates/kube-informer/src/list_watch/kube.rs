@@ -1,4 +1,4 @@
-//! The API server, through kube's client.
+//! The API server as a source, through kube's client.
 
 use std::any::Any;
 use std::fmt;
@@ -21,16 +21,16 @@ use crate::wire::{
 };
 use crate::{Error, Kind, ResourceVersion, Result, StaticKind, Transform};
 
-/// How long the head of a watch may take. A server answers at once, or waits three seconds for its
-/// cache to have the version; the rest is for connecting and for a server under load.
+/// Limit for the response head of a watch. A server responds at once, or waits up to three seconds
+/// until its cache has the version; the rest is for connecting and for a server under load.
 const WATCH_HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// How long nothing may come of a list, neither its head nor more of its body, before its connection is
-/// taken for dead. As long as a watch may be silent, and longer than the minute after which a server gives up
-/// on a list, so that it can say so. The time that the whole list takes does not matter.
+/// Limit for the silence of a list, in its head or in its body, before its connection is considered dead. As
+/// long as a watch may be silent, and longer than the minute after which a server gives up on a list, so that
+/// its error still arrives. The duration of the whole list is not limited.
 const LIST_WAIT_MAX: Duration = Duration::from_secs(75);
 
-/// Lists and watches a resource of an API server. What factories use.
+/// Lists and watches a resource of an API server. Factories use it for all their informers.
 ///
 /// ```
 /// use kube_informer::ListWatch;
@@ -44,9 +44,9 @@ const LIST_WAIT_MAX: Duration = Duration::from_secs(75);
 /// # }
 /// ```
 ///
-/// kube's client by default retries by itself what a server answers with 429, 503 or 504, up to
-/// fifteen times. An informer does that too, and reports it: to see such answers build the client with
-/// `kube_informer::client`, or with a `Config` whose `default_retry` is false.
+/// By default kube's client itself retries responses of 429, 503 and 504, up to fifteen times. An informer
+/// retries them too, and reports them: to see such responses, build the client with `kube_informer::client`, or
+/// with a `Config` whose `default_retry` is false.
 #[derive(Clone)]
 pub struct KubeListWatch {
     client: Client,
@@ -55,76 +55,79 @@ pub struct KubeListWatch {
     packer: Arc<Packer>,
     list_wait_max: Duration,
     protobuf: bool,
-    /// The server refused a request that offered protobuf. Clones ask the same server.
+    /// Whether the server refused a request that offered protobuf. Shared by clones, which use the
+    /// same server.
     refuses_protobuf: Arc<AtomicBool>,
-    /// Made from an `Api` whose path is none that a resource has.
+    /// Path of the `Api` that this was made from, if it is not the path of a resource.
     strange_path: Option<String>,
 }
 
 impl KubeListWatch {
-    /// For any resource: everywhere, all objects, whole.
+    /// Creates a source of all objects of a resource, in all namespaces.
     pub fn new(client: Client, resource: &ApiResource) -> Self {
         Self::with_target(client, Target::new(resource))
     }
 
-    /// For a kind that is known at compile time.
+    /// Creates a source for a kind that is known at compile time.
     pub fn of<K: StaticKind>(client: Client) -> Self {
         let listed = Self::new(client, &ApiResource::erase::<K>(&()));
         if K::metadata_api() { listed.metadata_only() } else { listed }
     }
 
-    /// Only this namespace; an empty name is all of them.
+    /// Restricts the source to a namespace; an empty name means all namespaces.
     pub fn namespace(self, namespace: impl AsRef<str>) -> Self {
         let namespace = Some(namespace.as_ref()).filter(|namespace| !namespace.is_empty());
         self.with(|target| target.namespace = namespace.map(str::to_owned))
     }
 
-    /// Only objects with these labels.
+    /// Restricts the source to objects that match a label selector.
     pub fn labels(self, selector: impl fmt::Display) -> Self {
         self.with(|target| target.labels = selector.to_string())
     }
 
-    /// Only objects with these fields, as far as the server knows to select by them.
+    /// Restricts the source to objects that match a field selector, if the server supports its
+    /// fields.
     pub fn fields(self, selector: impl fmt::Display) -> Self {
         self.with(|target| target.fields = selector.to_string())
     }
 
-    /// Only the metadata of objects; the server leaves out the rest.
+    /// Requests only the metadata of objects.
     pub fn metadata_only(self) -> Self {
         self.with(|target| target.metadata_only = true)
     }
 
-    /// How long nothing may come of a list before it is given up, and tried again: 75 seconds by default.
+    /// Sets how long a list may be silent before it is aborted and retried: 75 seconds by default.
     ///
-    /// A server answers, or gives up, within a minute, and then sends as fast as it can. More is needed
-    /// only where the server was told to take longer (kube-apiserver's `--request-timeout`). The time that
-    /// a whole list takes is not limited.
+    /// A server responds, or gives up, within a minute, and then sends as fast as it can. A longer timeout is
+    /// needed only if the server is configured to take longer (kube-apiserver's `--request-timeout`). The
+    /// duration of a whole list is not limited.
     pub fn list_timeout(mut self, silence_max: Duration) -> Self {
         self.list_wait_max = silence_max;
         self
     }
 
-    /// Whether the server may send protobuf, which it may by default.
+    /// Sets whether the server may send protobuf, which is the default.
     ///
-    /// Protobuf is offered for built-in kinds, and for every kind where only metadata is asked for. It is
-    /// smaller than JSON, and less work for the server. The answer's content type decides how it is read: a
-    /// server that answers in JSON is read too, and one that refuses the offer (406) is asked for JSON from
-    /// then on. Informers with a transform or with `Storage::Decoded` work on JSON, and always ask for it.
+    /// Protobuf is offered for built-in kinds, and for metadata-only requests of every kind. It is smaller than
+    /// JSON, and less work for the server. The content type of the response decides how it is read: a response
+    /// in JSON is accepted too, and a server that refuses the offer (406) is asked for JSON from then on.
+    /// Informers with a transform or with `Storage::Decoded` work on JSON, and always ask for it.
     ///
-    /// A field that is newer than this library is kept, but cannot be named: reading the object as JSON, or
-    /// as an untyped value, leaves it out. Programs that show objects as the server has them turn this off.
+    /// A field that is newer than this library is stored but has no name: it is missing from the object as JSON
+    /// or as an untyped value. Programs that show objects exactly as the server has them should turn protobuf
+    /// off.
     pub fn protobuf(mut self, protobuf: bool) -> Self {
         self.protobuf = protobuf;
         self
     }
 
-    /// How objects are made of what the server sends.
+    /// Sets how objects are made from what the server sends.
     pub(crate) fn packer(mut self, packer: Arc<Packer>) -> Self {
         self.packer = packer;
         self
     }
 
-    /// The origin that snapshots of this source name.
+    /// Returns the origin that snapshots of this source record.
     pub(crate) fn origin(&self) -> Origin {
         Origin::new(self.client.clone(), &self.target, self.packer.clone())
     }
@@ -149,7 +152,7 @@ impl KubeListWatch {
         self
     }
 
-    /// The encoding to ask for.
+    /// Returns the encoding to ask for.
     fn offered(&self) -> Encoding {
         let protobuf = self.protobuf
             && self.packer.takes_protobuf()
@@ -158,7 +161,7 @@ impl KubeListWatch {
         if protobuf { Encoding::Protobuf } else { Encoding::Json }
     }
 
-    /// Sends a request and looks at the head of what comes back.
+    /// Sends a request and checks the head of the response.
     async fn open(&self, verb: Verb, query: &str, wait: Duration) -> Result<(Answer, Call)> {
         if let Some(path) = &self.strange_path {
             return Err(Error::invalid(format!(
@@ -226,7 +229,7 @@ impl ListWatch for KubeListWatch {
             let (answer, call) = self.open(Verb::Watch, &query, WATCH_HEAD_WAIT_MAX).await?;
             let Answer { body, encoding } = answer;
             let reader = WatchReader::new(call, self.packer.clone(), encoding);
-            // How long a watch may be silent is not for us to say.
+            // The reflector limits the silence of a watch.
             Ok(Items::new(reader, body, None).boxed())
         })
     }
@@ -236,7 +239,7 @@ fn version(version: Option<&ResourceVersion>) -> &str {
     version.map(ResourceVersion::as_str).unwrap_or_default()
 }
 
-/// With the resource, namespace and metadata-only of the `Api`.
+/// Takes over the resource, the namespace and metadata-only from the `Api`.
 impl<K: Kind> From<Api<K>> for KubeListWatch {
     fn from(api: Api<K>) -> Self {
         let path = api.resource_url().to_owned();
@@ -244,7 +247,8 @@ impl<K: Kind> From<Api<K>> for KubeListWatch {
         let strange_path = target.is_none().then_some(path);
         let mut target = target.unwrap_or_default();
         target.metadata_only = K::metadata_api();
-        // An `Api` does not tell what its dynamic type was. If that is nothing, we have one too.
+        // An `Api` does not expose its dynamic type. If that is `()`, a value of it can be made
+        // here.
         let nothing: &dyn Any = &();
         let known = nothing.downcast_ref::<K::DynamicType>();
         target.kind = known.map(|known| K::kind(known).into_owned());
@@ -253,7 +257,7 @@ impl<K: Kind> From<Api<K>> for KubeListWatch {
     }
 }
 
-/// What it lists; nothing of the client.
+/// Prints the name, and nothing of the client.
 impl fmt::Debug for KubeListWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KubeListWatch({})", self.name)

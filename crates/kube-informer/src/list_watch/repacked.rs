@@ -1,4 +1,4 @@
-//! A source of somebody's own, with the transforms and the storage of an informer.
+//! A custom source, with the transforms and the storage of an informer.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::error::Cause;
 use crate::object::Packer;
 use crate::{Error, Object, Result};
 
-/// Packs every object of another source again.
+/// Applies a packer to every object of another source.
 pub(crate) struct Repacked {
     source: Arc<dyn ListWatch>,
     packer: Arc<Packer>,
@@ -69,7 +69,7 @@ fn change(
     }
 }
 
-/// An object whose key is known keeps it, whatever goes wrong.
+/// If packing fails, the error keeps the object's key.
 fn repack(packer: &Packer, object: Object) -> Result<Object> {
     let key = object.key().clone();
     packer.repack(object).map_err(|error| match error.key() {

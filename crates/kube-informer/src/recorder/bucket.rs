@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How many events about one object of one type are written at once: client-go's `defaultSpamBurst`.
+/// Number of events about one object and of one type that can be written in a burst: client-go's
+/// `defaultSpamBurst`.
 pub(super) const BURST: u32 = 25;
 
-/// After how long another may be: client-go's `defaultSpamQPS`. An object that is always unhealthy has twelve
-/// events an hour.
+/// Time after which another can be written: client-go's `defaultSpamQPS`. An object that is always unhealthy
+/// gets twelve events an hour.
 pub(super) const REFILL: Duration = Duration::from_secs(300);
 
-/// Tokens that come back one by one.
+/// Tokens that are refilled one by one.
 pub(super) struct Bucket {
     tokens: f64,
     last: Instant,
@@ -31,12 +32,12 @@ impl Bucket {
         is_there
     }
 
-    /// Whether forgetting it changes nothing.
+    /// Returns whether dropping the bucket would make no difference.
     pub(super) fn is_full(&self, now: Instant) -> bool {
         self.at(now) >= f64::from(BURST)
     }
 
-    /// When it was last asked.
+    /// Returns when a token was last requested.
     pub(super) fn last(&self) -> Instant {
         self.last
     }

@@ -1,5 +1,5 @@
-//! Which events are written: those that repeat become a series, those that are much the same are combined, and
-//! those that are too many are not written. Pure: it is told what happens and when.
+//! Decides which events are written: repeated ones become a series, similar ones are combined, and excess ones
+//! are dropped. Pure: events and times are passed in.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use tokio::time::Instant;
 use super::bucket::Bucket;
 use super::occurrence::{EventType, Occurrence, Similar, Source, Subject, micro_time};
 
-/// An event that has not come again for this long is over: client-go's `finishTime`.
+/// Time after which an event that does not repeat is over: client-go's `finishTime`.
 pub(super) const SERIES_QUIET_MAX: Duration = Duration::from_secs(6 * 60);
 
-/// How often the count of a series that goes on is written: client-go's `refreshTime`. Servers keep an event for an
-/// hour after its last write.
+/// Interval at which the count of an ongoing series is written: client-go's `refreshTime`. Servers keep an
+/// event for an hour after its last write.
 pub(super) const SERIES_REFRESH: Duration = Duration::from_secs(30 * 60);
 
-/// From this many different notes on, within [`SIMILAR_WITHIN`] of each other, events are combined: client-go's
-/// `defaultAggregateMaxEvents` and `defaultAggregateIntervalInSeconds`.
+/// Number of different notes, within [`SIMILAR_WITHIN`] of each other, from which events are combined:
+/// client-go's `defaultAggregateMaxEvents` and `defaultAggregateIntervalInSeconds`.
 pub(super) const SIMILAR_MAX: usize = 10;
 pub(super) const SIMILAR_WITHIN: Duration = Duration::from_secs(600);
 
-/// How many events, kinds of events and objects are remembered, each: client-go's `maxLruCacheEntries`. The one that
-/// was quiet for longest is forgotten.
+/// Number of events, kinds of events and objects that are remembered, each: client-go's `maxLruCacheEntries`.
+/// The least recently used one is evicted.
 pub(super) const REMEMBERED_MAX: usize = 4096;
 
 /// The prefix of the note of a combined event.
@@ -34,7 +34,7 @@ const COMBINED: &str = "(combined from similar events): ";
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Write {
     Create(Value),
-    /// The series of an event that was created; it is created anew if it is gone.
+    /// The series of an event that was created; the event is created again if it is gone.
     Series(Value),
 }
 
@@ -52,11 +52,11 @@ pub(super) struct Correlator {
     events: HashMap<Identity, Known>,
     similar: HashMap<Similar, Notes>,
     buckets: HashMap<(Subject, EventType), Bucket>,
-    /// The last number that an event was named by.
+    /// The last number in the name of an event.
     number: i128,
 }
 
-/// The identity of an event. A note of `None` is that of combined events.
+/// The identity of an event. The note of combined events is `None`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Identity {
     similar: Similar,
@@ -83,14 +83,14 @@ struct Notes {
 #[derive(PartialEq, Debug)]
 pub(super) enum Verdict {
     Write(Write),
-    /// It is part of a series, whose count is written later.
+    /// The event is part of a series, whose count is written later.
     Counted,
-    /// There are too many about its object.
+    /// There are too many events about its object.
     Limited,
 }
 
 impl Correlator {
-    /// Takes an event in, together with what has to be written because there was no room left for it.
+    /// Adds an event. Also returns the write of an entry that had to be evicted for it.
     pub(super) fn observe(
         &mut self,
         new: &Occurrence,
@@ -109,7 +109,7 @@ impl Correlator {
             return (Verdict::Limited, None);
         }
         let note = if combined { format!("{COMBINED}{}", new.note) } else { new.note.clone() };
-        // Two events of one moment have different names.
+        // Events of the same moment need different names.
         self.number = (self.number + 1).max(new.time.as_nanosecond());
         let event = new.event(&new.event_name(self.number), &note, source);
         let forgotten = self.make_room();
@@ -125,7 +125,8 @@ impl Correlator {
         (Verdict::Write(Write::Create(event)), forgotten)
     }
 
-    /// Returns the writes that are due: series that are over, and those that were not written for long.
+    /// Returns the writes that are due: series that are over, and those whose count has not been written for
+    /// long.
     pub(super) fn due(&mut self, now: Instant) -> Vec<Write> {
         let mut writes = Vec::new();
         self.events.retain(|_, known| {
@@ -139,17 +140,17 @@ impl Correlator {
         writes
     }
 
-    /// Every count that was not written yet.
+    /// Returns every count that has not been written yet.
     pub(super) fn unwritten(&mut self, now: Instant) -> Vec<Write> {
         self.events.values_mut().filter_map(|known| known.write(now)).collect()
     }
 
-    /// When something is due next; `None` while nothing is known.
+    /// Returns when the next write is due; `None` if nothing is remembered.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.events.values().map(Known::due).min()
     }
 
-    /// Counts an event that is known and not over yet.
+    /// Counts an event that is remembered and not over yet.
     fn count(&mut self, identity: &Identity, new: &Occurrence) -> Option<Verdict> {
         let known = self.events.get_mut(identity)?;
         if new.at >= known.end() {
@@ -157,12 +158,12 @@ impl Correlator {
         }
         known.count += 1;
         (known.last, known.last_time) = (new.at, new.time);
-        // The second is written at once, so that it is seen that it repeats.
+        // The first repetition is written at once, to show that the event repeats.
         let written = if known.count == 2 { known.write(new.at) } else { None };
         Some(written.map_or(Verdict::Counted, Verdict::Write))
     }
 
-    /// Notes the note of an event, and returns whether there were too many different ones.
+    /// Remembers the note of an event, and returns whether there were too many different ones.
     fn is_combined(&mut self, new: &Occurrence) -> bool {
         let fresh = || Notes { seen: Vec::new(), last: new.at };
         if !self.similar.contains_key(&new.similar) {
@@ -195,18 +196,18 @@ impl Correlator {
 }
 
 impl Known {
-    /// When it is over, if it does not come again.
+    /// Returns when the event is over unless it repeats.
     fn end(&self) -> Instant {
         self.last + SERIES_QUIET_MAX
     }
 
-    /// When it is over or, if it goes on, its count has to be written.
+    /// Returns when the event is over or, if it goes on, its count has to be written.
     fn due(&self) -> Instant {
         let unwritten = self.count > self.written_count;
         if unwritten { self.end().min(self.written + SERIES_REFRESH) } else { self.end() }
     }
 
-    /// The series with its count, if that was not written yet.
+    /// Returns the series with its count, if that has not been written yet.
     fn write(&mut self, now: Instant) -> Option<Write> {
         if self.count == self.written_count {
             return None;
@@ -218,7 +219,7 @@ impl Known {
     }
 }
 
-/// Removes the entry that was used longest ago, if there is no room for another.
+/// Evicts the least recently used entry, if there is no room for another.
 fn forget_oldest<K: Clone + Eq + std::hash::Hash, V>(
     map: &mut HashMap<K, V>,
     last: impl Fn(&V) -> Instant,

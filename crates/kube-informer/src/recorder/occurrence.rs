@@ -1,4 +1,4 @@
-//! One event as a program reports it, and as the server is sent it.
+//! One event, as the program reports it and as it is sent to the server.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -14,10 +14,10 @@ const NOTE_BYTES_MAX: usize = 1024;
 const REASON_BYTES_MAX: usize = 128;
 const ACTION_BYTES_MAX: usize = 128;
 
-/// The namespace for events about objects that have none, as client-go uses it: it is always there.
+/// The namespace for events about cluster-scoped objects, as in client-go: it always exists.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// Whether something is as it should be.
+/// The type of an event.
 ///
 /// ```
 /// use kube_informer::EventType;
@@ -26,14 +26,14 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum EventType {
-    /// Information.
+    /// An informational event.
     Normal,
-    /// Something is wrong, or may become so.
+    /// A problem, or something that may become one.
     Warning,
 }
 
 impl EventType {
-    /// Returns the type as events have it: `Normal` or `Warning`.
+    /// Returns the type as the API writes it: `Normal` or `Warning`.
     pub fn as_str(self) -> &'static str {
         match self {
             EventType::Normal => "Normal",
@@ -42,8 +42,8 @@ impl EventType {
     }
 }
 
-/// An object that events are about, whatever its state is: with the version in it, no two events
-/// about an object that changes would ever be the same.
+/// The object of an event, without its version: otherwise no two events about a changing object
+/// would ever be the same.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Subject {
     api_version: String,
@@ -92,7 +92,7 @@ pub(super) struct Occurrence {
 impl Occurrence {
     /// # Errors
     ///
-    /// If the server would refuse it.
+    /// Fails if the server would reject the event.
     pub(super) fn new(
         regarding: ObjectReference,
         related: Option<ObjectReference>,
@@ -132,7 +132,7 @@ impl Occurrence {
         namespace.filter(|namespace| !namespace.is_empty()).unwrap_or(DEFAULT_NAMESPACE)
     }
 
-    /// The event that the server is sent, without a series.
+    /// Returns the event as sent to the server, without a series.
     pub(super) fn event(&self, name: &str, note: &str, source: &Source) -> Value {
         let mut event = json!({
             "apiVersion": "events.k8s.io/v1",
@@ -153,7 +153,8 @@ impl Occurrence {
         event
     }
 
-    /// A name for an event about the object: its own and a number, if that can be a name.
+    /// Returns a name for an event about the object: the object's name and a number, if that is a
+    /// valid name.
     pub(super) fn event_name(&self, number: i128) -> String {
         let name = format!("{}.{number:x}", self.similar.subject.name);
         if is_subdomain(&name) {
@@ -170,7 +171,7 @@ pub(super) struct Source {
     pub(super) instance: String,
 }
 
-/// `metav1.MicroTime`.
+/// Formats a time as `metav1.MicroTime`.
 pub(super) fn micro_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

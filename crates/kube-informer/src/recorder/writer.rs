@@ -16,26 +16,27 @@ use super::occurrence::{Occurrence, Source};
 use crate::wire::{Client, Endpoint, Patch, Target};
 use crate::{Error, Result};
 
-/// How often an event is tried, and how long the pauses between are, with up to a quarter more so that the programs of a
-/// cluster do not all come back in the same moment: client-go's `maxTriesPerEvent` and `defaultSleepDuration`.
+/// Number of attempts for an event, and the pauses between them, with up to a quarter more so that the programs
+/// of a cluster do not all return at the same moment: client-go's `maxTriesPerEvent` and
+/// `defaultSleepDuration`.
 pub(super) const TRIES_MAX: u32 = 12;
 pub(super) const PAUSE: Duration = Duration::from_secs(10);
 const JITTER: f64 = 0.25;
 
-/// How old an event may be when it is tried again: what client-go's tries take in all. What happened before
-/// a longer outage matters little after it, and should not keep newer events waiting.
+/// Maximum age of an event that is retried: the total duration of client-go's attempts. Events from before a
+/// longer outage matter little after it, and should not delay newer ones.
 pub(super) const AGE_MAX: Duration = Duration::from_secs(120);
 
-/// How long one request may take. Events wait behind each other.
+/// Time limit of one request. Events are written one after the other.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
 
 pub(super) enum Command {
     Event(Box<Occurrence>),
-    /// Everything before it is to be written; says when it is.
+    /// A request to write everything queued before it, and to report when that is done.
     Flush(oneshot::Sender<()>),
 }
 
-/// How many events there were, by what became of them.
+/// Numbers of events by outcome.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) written: AtomicU64,
@@ -59,17 +60,17 @@ pub(super) struct Writer {
     pub(super) trouble: Trouble,
 }
 
-/// The server trouble that was logged last.
+/// The last logged problem with the server.
 #[derive(Default)]
 pub(super) struct Trouble {
-    /// Until when nothing is tried, after a try that may succeed later; `None` after a success.
+    /// When to try again, after an attempt that may succeed later; `None` after a success.
     pause_until: Option<Instant>,
-    /// The codes that it has refused events with.
+    /// The codes with which the server has rejected events.
     refusals: BTreeSet<u16>,
 }
 
 impl Writer {
-    /// Writes until the last handle is gone, and then what is left.
+    /// Writes until the last handle has been dropped, and then what remains.
     pub(super) async fn run(&mut self) {
         loop {
             let due = self.correlator.next_due();
@@ -94,7 +95,7 @@ impl Writer {
         }
     }
 
-    /// Counts the events that are left in the queue.
+    /// Counts the events that remain in the queue.
     pub(super) fn abandon(&mut self) {
         self.commands.close();
         while let Ok(command) = self.commands.try_recv() {
@@ -128,8 +129,7 @@ impl Writer {
         }
     }
 
-    /// Writes an event of some time, with retries. All events wait while the server is not there or wants to be
-    /// left alone.
+    /// Writes an event, with retries. All events wait while the server is unavailable or throttles requests.
     async fn write(&mut self, write: &Write, since: Instant) {
         let deadline = since + AGE_MAX;
         for _ in 0..TRIES_MAX {
@@ -165,25 +165,25 @@ impl Writer {
         if let Write::Series(_) = write {
             let patch = Patch::Merge(json!({"series": event["series"]}));
             match endpoint.patch(text("name"), &patch).await {
-                // It has expired, or could not be created: it is created with the series.
+                // The event has expired, or could not be created: it is created with the series.
                 Err(error) if error.is_not_found() => {}
                 result => return done(result.map(drop)),
             }
         }
         match endpoint.create(event).await {
-            // An earlier try has created it, and its answer was lost.
+            // An earlier attempt has created it, but its response was lost.
             Err(error) if error.is_already_exists() => Ok(()),
             result => done(result.map(drop)),
         }
     }
 }
 
-/// An answer that cannot be read says yes as well as another.
+/// Treats a response that cannot be read as a success.
 fn done(result: Result<()>) -> Result<()> {
     result.or_else(|error| if error.is_unreadable() { Ok(()) } else { Err(error) })
 }
 
-/// Whether the same request may succeed later.
+/// Returns whether the same request may succeed later.
 fn may_pass(error: &Error) -> bool {
     let lasting = |status: &Status| !matches!(status.code, 401 | 429 | 500..);
     !error.is_invalid() && !error.status().is_some_and(lasting)

@@ -1,28 +1,28 @@
-//! How long to wait before trying again.
+//! The delays between retries.
 
 use std::time::Duration;
 
-/// The delays before retries: the first, and the longest. Each is doubled from the one before, and up
-/// to as much again is added at random.
+/// The first and the longest delay before a retry. Each delay is twice the previous one, and up to as much
+/// again is added at random.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Delays {
     pub(crate) first: Duration,
     pub(crate) max: Duration,
 }
 
-/// A longer delay than this is a mistake.
+/// Upper limit of the configurable delays.
 const DELAY_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Delays {
-    /// Delays of any size, as near as they make sense: at least a millisecond, so that a failing
-    /// server is not asked in a loop.
+    /// Creates delays, clamped to a sensible range: at least a millisecond, so that a failing
+    /// server is not called in a loop.
     pub(crate) fn new(first: Duration, max: Duration) -> Self {
         let max = max.clamp(Duration::from_millis(1), DELAY_MAX);
         Self { first: first.clamp(Duration::from_millis(1), max), max }
     }
 }
 
-/// client-go's numbers: they came down to about 0.2 requests a second and client in an outage.
+/// client-go's numbers: they amount to about 0.2 requests per second and client in an outage.
 impl Default for Delays {
     fn default() -> Self {
         Self { first: Duration::from_millis(800), max: Duration::from_secs(30) }
@@ -32,10 +32,10 @@ impl Default for Delays {
 /// Failures further apart than this are not consecutive. client-go has the same number.
 const QUIET_RESET: Duration = Duration::from_secs(120);
 
-/// Counts consecutive failures, and says how long to wait after each. Health is time without a
+/// Counts consecutive failures, and computes the delay after each. Health is time without a
 /// failure: nothing that happens between two failures makes the second one the first.
 ///
-/// Time is what has passed since the reflector began.
+/// Times are measured from the start of the reflector.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
@@ -45,14 +45,14 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     /// Counts a failure, and returns the delay after it. `random` is in `0.0..1.0`: clients that
-    /// failed together do not come back together.
+    /// failed together do not return together.
     pub(crate) fn fail(&mut self, now: Duration, delays: Delays, random: f64) -> Duration {
         let doublings = self.failures(now).min(31);
         let delay = delays.first.saturating_mul(1 << doublings).min(delays.max);
         self.count(now, delay.mul_f64(1.0 + random))
     }
 
-    /// Counts a failure that is retried at once.
+    /// Counts a failure that is retried without a delay.
     pub(crate) fn fail_now(&mut self, now: Duration) -> Duration {
         self.count(now, Duration::ZERO)
     }
@@ -68,7 +68,7 @@ impl Backoff {
         self.failures = 0;
     }
 
-    /// The number of consecutive failures.
+    /// Returns the number of consecutive failures.
     pub(crate) fn failures(self, now: Duration) -> u32 {
         if now > self.retried.saturating_add(QUIET_RESET) { 0 } else { self.failures }
     }
@@ -100,7 +100,7 @@ mod tests {
     fn r12_success_or_two_quiet_minutes_reset_and_a_million_failures_do_not() {
         let mut backoff = Backoff { failures: u32::MAX, retried: ZERO };
         assert_eq!(backoff.fail(ZERO, Delays::default(), 0.0), Duration::from_secs(30));
-        // The delay itself does not count as quiet.
+        // The delay itself does not count as time without a failure.
         let end = Duration::from_secs(30) + QUIET_RESET;
         assert_eq!(backoff.failures(end), u32::MAX);
         assert_eq!(backoff.failures(end + Duration::from_millis(1)), 0);

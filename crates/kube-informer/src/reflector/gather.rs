@@ -1,28 +1,28 @@
-//! A list as it comes together: nothing of it is seen before it is whole.
+//! A list while it is being read: nothing of it is visible before it is complete.
 
 use hashbrown::HashMap;
 
 use crate::{Error, Object, ObjectKey};
 
-/// Of this many objects whose key cannot be read each has an error of its own.
+/// Number of objects without a readable key that have an error of their own.
 const NAMELESS_MAX: usize = 100;
 
-/// The objects of a list, or of the initial events of a streaming one, where objects may still
-/// change and go.
+/// The objects of a list, or of the initial events of a streaming list, in which objects may still
+/// change and disappear.
 #[derive(Default)]
 pub(super) struct Gather {
     objects: Vec<Option<Object>>,
-    /// Only streams need it: a list does not name an object twice.
+    /// Needed only for streams: a list does not contain an object twice.
     places: HashMap<ObjectKey, usize>,
     unreadable: HashMap<ObjectKey, Error>,
-    /// Of objects whose key could not be read either.
+    /// Errors of objects whose key could not be read either.
     nameless: Vec<Error>,
     of_any_history: bool,
 }
 
 impl Gather {
-    /// Starts a list. One of the most recent state, whatever was seen before, may be of another
-    /// history of the server.
+    /// Starts a list. A list of the most recent state, regardless of what was seen before, may
+    /// belong to another history of the server.
     pub(super) fn new(of_any_history: bool) -> Self {
         Self { of_any_history, ..Self::default() }
     }
@@ -36,7 +36,7 @@ impl Gather {
         self.objects.push(Some(object));
     }
 
-    /// Adds an object of a stream, in place of the one that has its key.
+    /// Adds an object of a stream, replacing the one with the same key.
     pub(super) fn put(&mut self, object: Object) {
         self.unreadable.remove(object.key());
         let next = self.objects.len();
@@ -48,7 +48,7 @@ impl Gather {
         }
     }
 
-    /// Removes an object that was deleted while its list was streamed.
+    /// Removes an object that was deleted while its list was being streamed.
     pub(super) fn remove(&mut self, key: &ObjectKey) {
         self.unreadable.remove(key);
         if let Some(place) = self.places.remove(key) {
@@ -56,11 +56,11 @@ impl Gather {
         }
     }
 
-    /// Records an item that could not be kept.
+    /// Records an item that could not be stored.
     pub(super) fn unreadable(&mut self, error: Error) {
         match error.key().cloned() {
             Some(key) => _ = self.unreadable.insert(key, error),
-            // They count all the same, but what is kept of them is one pointer each.
+            // These are counted too, but take only one pointer each.
             None if self.nameless.len() >= NAMELESS_MAX => {
                 self.nameless.extend_from_within(NAMELESS_MAX - 1..NAMELESS_MAX);
             }
@@ -68,8 +68,7 @@ impl Gather {
         }
     }
 
-    /// Records an object that could not be kept in a stream: what came of it before is not its state
-    /// now.
+    /// Records an object of a stream that could not be stored: an earlier state of it is outdated.
     pub(super) fn put_unreadable(&mut self, error: Error, deleted: bool) {
         if let Some(key) = error.key() {
             self.remove(&key.clone());
@@ -79,7 +78,7 @@ impl Gather {
         }
     }
 
-    /// The objects, and what could not be kept, sorted by key.
+    /// Returns the objects, and the errors sorted by key.
     pub(super) fn finish(self) -> (Vec<Object>, Vec<Error>) {
         let mut unreadable: Vec<_> = self.unreadable.into_values().collect();
         unreadable.sort_unstable_by(|one, other| one.key().cmp(&other.key()));
@@ -125,7 +124,7 @@ mod tests {
         assert!(errors[NAMELESS_MAX..].iter().all(|error| *error == errors[NAMELESS_MAX - 1]));
     }
 
-    /// Quadratic, this took 43 s.
+    /// A quadratic implementation took 43 s.
     #[test]
     fn a_stream_of_unreadable_objects_takes_linear_time() {
         let mut gather = Gather::new(false);

@@ -8,12 +8,11 @@ use tokio::time::Instant;
 
 use crate::{ErrorReport, ListWatch, Next, State};
 
-/// Skipped objects are logged one by one, but in each period no more than these: there can be as many as
-/// the server sends.
+/// Limit for log lines about skipped objects in each period: there can be as many as the server sends.
 const SKIPS_LOGGED_MAX: u32 = 100;
 const SKIPS_PERIOD: Duration = Duration::from_secs(60);
 
-/// Told what a reflector does. All of these are quick.
+/// Observes a reflector. All methods are quick.
 pub(crate) trait Observer: Send + Sync {
     fn state(&self, state: &State) {
         let _ = state;
@@ -21,15 +20,15 @@ pub(crate) trait Observer: Send + Sync {
     fn error(&self, report: &ErrorReport) {
         let _ = report;
     }
-    /// An object of a list came.
+    /// An object of a list has arrived.
     fn received(&self) {}
-    /// A watch was opened, or brought something.
+    /// A watch was opened, or has received something.
     fn heard(&self) {}
-    /// The store is about to be given something.
+    /// The store is about to receive a change.
     fn storing(&self) {}
-    /// The store is about to be given what an earlier run knew, and nothing of the server.
+    /// The store is about to receive the content of an earlier run, and nothing from the server.
     fn resuming(&self) {}
-    /// How long silence may last, now.
+    /// The limit for the silence of the watch has changed.
     fn patience(&self, silence_max: Duration) {
         let _ = silence_max;
     }
@@ -49,8 +48,8 @@ impl<F: Fn(State) + Send + Sync> Observer for OnState<F> {
     }
 }
 
-/// All observers, and the log: each error is logged once when it begins, again when it changes, and
-/// when it is over, not once per retry.
+/// All observers, and the log. Each error is logged when it starts, when it changes and when it
+/// clears, not with every retry.
 pub(super) struct Observers<'a> {
     all: &'a [Arc<dyn Observer>],
     name: Arc<str>,
@@ -58,7 +57,7 @@ pub(super) struct Observers<'a> {
     skips: Skips,
 }
 
-/// The skipped objects that were logged since then.
+/// The number of skipped objects that were logged in the current period.
 #[derive(Default)]
 struct Skips {
     since: Option<Instant>,
@@ -66,7 +65,7 @@ struct Skips {
 }
 
 impl Skips {
-    /// Whether another is to be logged, and how many that makes.
+    /// Counts a skipped object. Returns the count if it is to be logged.
     fn log(&mut self) -> Option<u32> {
         if self.since.is_none_or(|since| since.elapsed() >= SKIPS_PERIOD) {
             *self = Self { since: Some(Instant::now()), logged: 0 };
@@ -76,12 +75,12 @@ impl Skips {
     }
 }
 
-/// The error that was logged last and is not over yet.
+/// The last logged error that persists.
 struct Trouble {
     text: String,
-    /// Lists have taken the place of watches.
+    /// Whether lists have replaced watches.
     polling: bool,
-    /// It is over when a watch brings something; a list alone would get through all the same.
+    /// Whether only an event of a watch clears the error; a list would succeed all the same.
     of_watch: bool,
 }
 
@@ -99,7 +98,7 @@ impl<'a> Observers<'a> {
         self.each(|observer| observer.state(state));
     }
 
-    // The next five are ours, never a user's: there is nothing to contain.
+    // The next five are implemented only in this crate, so their panics need not be contained.
 
     pub(super) fn received(&self) {
         self.all.iter().for_each(|observer| observer.received());
@@ -152,21 +151,21 @@ impl<'a> Observers<'a> {
         }
     }
 
-    /// A list has come in full.
+    /// Records that a list is complete.
     pub(super) fn listed(&mut self) {
         if self.trouble.as_ref().is_some_and(|trouble| !trouble.of_watch) {
             self.well();
         }
     }
 
-    /// A watch has brought something.
+    /// Records that a watch has received something.
     pub(super) fn well(&mut self) {
         if let Some(Trouble { text, .. }) = self.trouble.take() {
             tracing::info!(informer = %self.name, "{}: recovered from: {text}", self.name);
         }
     }
 
-    /// Observers are users' code.
+    /// Observers are the program's code, so panics are contained.
     fn each(&self, tell: impl Fn(&dyn Observer)) {
         for observer in self.all {
             if catch_unwind(AssertUnwindSafe(|| tell(&**observer))).is_err() {

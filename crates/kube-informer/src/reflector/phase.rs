@@ -1,37 +1,37 @@
-//! What the protocol can be at, what it asks for, and what it makes of what comes.
+//! The phases, requests and effects of the protocol.
 
 use std::time::Duration;
 
 use crate::list_watch::{ListOptions, WatchOptions};
 use crate::{Error, ResourceVersion};
 
-/// What to do next.
+/// The next request to make.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Request {
     /// Read a page.
     List(ListOptions),
     /// Open a watch, or a streaming list that becomes one.
     Watch(WatchOptions),
-    /// Do nothing until then.
+    /// Wait until then.
     Wait { until: Duration },
 }
 
-/// What to do with something that came.
+/// The effect of something that arrived.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Effect {
-    /// Keep it with the rest of the list that is being read.
+    /// Add it to the list that is being read.
     Gather,
-    /// Hand it on.
+    /// Apply it to the store.
     Apply,
-    /// What was gathered is the whole content at this version.
+    /// Replace the store's content with what was gathered, at this version.
     Replace(ResourceVersion),
-    /// Nothing.
+    /// Ignore it.
     Ignore,
-    /// It shows that something is wrong: tell [`Machine::failed`].
+    /// Report an error with [`Machine::failed`].
     Fail(Error),
 }
 
-/// What kind of event came.
+/// The kinds of watch events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
     Added,
@@ -39,16 +39,17 @@ pub(crate) enum Seen {
     Bookmark {
         initial_events_end: bool,
     },
-    /// Something unusable without a version: it only shows that the connection is alive.
+    /// Something unusable without a version: it shows only that the connection is alive.
     Nothing,
 }
 
-/// The action to take when nothing has come for a while.
+/// The action to take when nothing has arrived for a while.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Alarm {
-    /// Ask the server for its version, and tell [`Machine::server_is_at`](super::state::Machine::server_is_at).
+    /// Ask the server for its version, and pass it to
+    /// [`Machine::server_is_at`](super::state::Machine::server_is_at).
     AskVersion,
-    /// Give up: tell [`Machine::failed`](super::state::Machine::failed).
+    /// Give up, with [`Machine::failed`](super::state::Machine::failed).
     Silence(Error),
 }
 
@@ -60,12 +61,12 @@ pub(super) enum Phase {
     Stream { asked: Option<ResourceVersion>, began: Duration, heard: Duration },
     /// Watching.
     Watch(Watch),
-    /// Waiting, and then.
+    /// Waiting, before the next phase.
     Wait { until: Duration, then: Box<Phase> },
 }
 
 impl Phase {
-    /// This, after a pause.
+    /// Returns this phase after a pause.
     pub(super) fn after(self, now: Duration, pause: Duration) -> Self {
         if pause.is_zero() {
             return self;
@@ -74,7 +75,7 @@ impl Phase {
     }
 }
 
-/// A watch.
+/// State of a watch.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Watch {
     /// The version that it starts from.
@@ -82,30 +83,31 @@ pub(super) struct Watch {
     pub(super) opened: Option<Duration>,
     pub(super) heard: Duration,
     pub(super) events: u64,
-    /// It has brought a version that was not known before.
+    /// Whether it has delivered a version that was not known before.
     pub(super) advanced: bool,
-    /// When to ask the server for its version, if nothing comes before.
+    /// When to ask the server for its version, unless something arrives first.
     pub(super) ask_version_at: Option<Duration>,
 }
 
 impl Watch {
-    /// A watch that is yet to be opened.
+    /// Creates a watch that has not been opened yet.
     pub(super) fn from(asked: ResourceVersion, now: Duration) -> Self {
         Self { asked, opened: None, heard: now, events: 0, advanced: false, ask_version_at: None }
     }
 
-    /// How long it has been open.
+    /// Returns how long it has been open.
     pub(super) fn lasted(&self, now: Duration) -> Duration {
         now.saturating_sub(self.opened.unwrap_or(now))
     }
 
-    /// A watch from no version or any begins with objects in no order: their versions say nothing.
+    /// Returns whether the watch starts from no version or from any. It then starts with objects in
+    /// no particular order, whose versions say nothing.
     pub(super) fn is_from_any(&self) -> bool {
         self.asked.is_empty() || self.asked == "0"
     }
 }
 
-/// A page of a list: what is asked for, and what the pages before it said.
+/// A page of a list: its request, and what the earlier pages said.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Page {
     pub(super) asked: Option<ResourceVersion>,
@@ -120,7 +122,7 @@ impl Page {
         Self { asked, limit, ..Self::default() }
     }
 
-    /// Goes on to the next page; false if the server goes round in circles.
+    /// Moves on to the next page; false if the server's tokens repeat.
     #[must_use]
     pub(super) fn turn(&mut self, token: String) -> bool {
         let new = self.tokens.is_new(&token);
@@ -129,8 +131,8 @@ impl Page {
     }
 }
 
-/// Notices when tokens repeat, at the latest when a circle of them has been gone round twice: each is
-/// compared with one before it, which moves on after 1, 2, 4, … pages.
+/// Detects repeated tokens, at the latest after the second round of a cycle: each token is compared with an
+/// earlier one, which moves on after 1, 2, 4, … pages.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Tokens {
     mark: String,

@@ -1,7 +1,7 @@
 //! The list-watch protocol as a state machine: no async, no clock, no I/O.
 //!
-//! The driver asks [`Machine::request`] what to do, does it, and tells the machine what came of it.
-//! Time comes in as the time since the reflector began, randomness from a seed.
+//! The driver calls [`Machine::request`], makes the request, and reports the results to the
+//! machine. Times are measured from the start of the reflector, and randomness comes from a seed.
 
 mod follow;
 
@@ -15,32 +15,32 @@ use crate::error::Cause;
 use crate::list_watch::ListOptions;
 use crate::{Error, Next, ResourceVersion};
 
-/// Watches end by themselves after this to twice this, so that they spread over servers again.
+/// Watches time out after this to twice this, so that they spread over servers again.
 const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(300);
-/// Bookmarks come every minute: a watch that is silent for longer than that is dead.
+/// Bookmarks arrive every minute: a watch that is silent for longer than this is dead.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(75);
-/// How long after the last initial event the end of the initial events must have come.
+/// Limit for the time between the last initial event and the bookmark that ends them.
 const STREAM_QUIET_MAX: Duration = Duration::from_secs(30);
-/// How long a streaming list may take in all: some servers never say that it is over.
+/// Limit for the duration of a streaming list: some servers never end the initial events.
 const STREAM_TOTAL_MAX: Duration = Duration::from_secs(300);
-/// A watch that ends sooner is not begun again at once.
+/// A watch that ended sooner is not reopened at once.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
-/// A watch that lasted this long was healthy, whatever ended it: what went wrong before it does not
-/// count any more.
+/// A watch that lasted this long was healthy, whatever ended it: earlier failures no longer count.
 const HEALTHY_WATCH: Duration = Duration::from_secs(3);
-/// Silent watches after which a server that has never sent a bookmark is believed to send none.
+/// Number of silent watches after which a server that has never sent a bookmark is assumed to send
+/// none.
 const SILENT_WATCHES_MAX: u32 = 2;
-/// How long a watch that was reopened after a failure may be silent before the server is asked for its
-/// version. Up to as much again is added at random.
+/// How long a watch that was reopened after a failure may be silent before the server is asked for its version.
+/// Up to as much again is added at random.
 const ASK_VERSION_AFTER: Duration = Duration::from_secs(2);
 
-/// How to ask, and how to wait.
+/// Settings of requests and pauses.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Whether to ask for streaming lists.
+    /// Whether to request streaming lists.
     pub(crate) streaming: bool,
     pub(crate) page_objects: Option<u32>,
-    /// The least time that watches are asked to last.
+    /// Minimum timeout of watches.
     pub(crate) watch_timeout: Duration,
     pub(crate) delays: Delays,
 }
@@ -57,18 +57,19 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Zero is no page size.
+    /// Sets the page size; zero means none.
     pub(crate) fn set_page_size(&mut self, objects: u32) {
         self.page_objects = Some(objects).filter(|objects| *objects > 0);
     }
 
-    /// Zero would leave it to the server; a day is longer than any server lets one last.
+    /// Sets the minimum timeout, clamped: zero would leave it to the server, and no server lets a
+    /// watch last for a day.
     pub(crate) fn set_watch_timeout(&mut self, least: Duration) {
         self.watch_timeout = least.clamp(Duration::from_secs(1), Duration::from_secs(86_400));
     }
 }
 
-/// The protocol.
+/// The state machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     phase: Phase,
@@ -76,26 +77,26 @@ pub(crate) struct Machine {
     last: ResourceVersion,
     settings: Settings,
     learned: Learned,
-    /// A watch has failed, and nothing has come since. The server that answers now may have been
-    /// restored from a backup, and say nothing until it has come to the version that it is asked for.
+    /// A watch has failed, and nothing has arrived since. The server that responds now may have been restored
+    /// from a backup, and stay silent until it reaches the version that it is asked for.
     doubted: bool,
-    /// The last watch was given up because it was silent.
+    /// Whether the last watch was given up because it was silent.
     silent: bool,
-    /// The list that is being read has an object that no watch has brought.
+    /// Whether the current list contains an object that no watch has delivered.
     newer: bool,
     stream_failures: u32,
     lists: Backoff,
     watches: Backoff,
-    /// Of watches whose version cannot be had any more: the server answers, so that the failures of
-    /// watches do not count.
+    /// Failures of watches whose version has expired: the server responds, so they do not count as
+    /// failed watches.
     expiries: Backoff,
     random: fastrand::Rng,
 }
 
-/// Facts that the server has shown about itself.
+/// Facts that the server has revealed about itself.
 #[derive(Clone, Debug, Default)]
 struct Learned {
-    /// It pages what it could have served from its cache: it has none.
+    /// It pages lists that it could have served from its cache: it has none.
     pages_always: bool,
     /// It has sent a bookmark on a watch.
     bookmarks: bool,
@@ -106,12 +107,12 @@ struct Learned {
 /// Whether watches work.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 enum Watches {
-    /// Nothing has come on any: there may have been nothing to bring.
+    /// No watch has delivered anything: there may have been nothing to deliver.
     #[default]
     Unknown,
-    /// Something has come.
+    /// A watch has delivered something.
     Work,
-    /// A list has shown what a silent watch should have brought.
+    /// A list has revealed a change that a silent watch should have delivered.
     Swallowed,
 }
 
@@ -135,25 +136,25 @@ impl Machine {
         machine
     }
 
-    /// The content at this version is known from an earlier run: watch from there. Since then the server may
-    /// have been restored from a backup.
+    /// Starts from content of an earlier run at this version: watches from there. The server may have been
+    /// restored from a backup since then.
     pub(crate) fn resume_from(&mut self, version: ResourceVersion) {
         self.last = version;
         self.doubted = true;
         self.phase = self.resume(Duration::ZERO);
     }
 
-    /// The newest version that was seen.
+    /// Returns the newest version that was seen.
     #[cfg(test)]
     pub(crate) fn last(&self) -> &ResourceVersion {
         &self.last
     }
 
-    /// What to do now. Asking again changes nothing but a watch's timeout.
+    /// Returns the next request. Calling it again changes nothing but the timeout of a watch.
     pub(crate) fn request(&mut self) -> Request {
         match &self.phase {
             Phase::List { page } => Request::List(ListOptions {
-                // A token says which version it continues.
+                // The token determines the version.
                 resource_version: page.asked.clone().filter(|_| page.token.is_none()),
                 limit: page.limit,
                 continue_token: page.token.clone(),
@@ -170,7 +171,7 @@ impl Machine {
         }
     }
 
-    /// The time has come that a [`Request::Wait`] named.
+    /// Reports that the time of a [`Request::Wait`] has come.
     pub(crate) fn waited(&mut self, now: Duration) {
         if let Phase::Wait { then, .. } = &self.phase {
             self.phase = (**then).clone();
@@ -178,7 +179,7 @@ impl Machine {
         }
     }
 
-    /// The watch or stream that was asked for is open.
+    /// Reports that the requested watch or stream is open.
     pub(crate) fn opened(&mut self, now: Duration) {
         let pause = ASK_VERSION_AFTER.mul_f64(1.0 + self.random.f64());
         if let Phase::Watch(watch) = &mut self.phase {
@@ -188,12 +189,12 @@ impl Machine {
         self.begin(now);
     }
 
-    /// An object of a list has come.
+    /// Reports an object of a list.
     pub(crate) fn item(&mut self, version: &ResourceVersion) {
         self.newer |= !self.last.is_empty() && *version > self.last;
     }
 
-    /// A page of a list has come in full.
+    /// Reports that a page of a list is complete.
     pub(crate) fn page(&mut self, version: &ResourceVersion, token: Option<String>) -> Effect {
         let Phase::List { page } = &mut self.phase else { return Effect::Ignore };
         let version = page.version.get_or_insert_with(|| version.clone()).clone();
@@ -212,7 +213,7 @@ impl Machine {
         self.listed(version, asked.as_ref())
     }
 
-    /// Something has come on a watch or a stream.
+    /// Reports an event of a watch or a stream.
     pub(crate) fn seen(&mut self, now: Duration, seen: Seen, version: &ResourceVersion) -> Effect {
         match &mut self.phase {
             Phase::Stream { heard, asked, .. } => match seen {
@@ -225,7 +226,7 @@ impl Machine {
                 Seen::Bookmark { .. } => Effect::Ignore,
                 Seen::Nothing => Effect::Gather,
                 Seen::Added | Seen::Changed => {
-                    // What changes while the list is streamed does not show that the list goes on.
+                    // Changes while the list is being streamed are no progress of the list.
                     if seen == Seen::Added {
                         *heard = now;
                     }
@@ -248,7 +249,7 @@ impl Machine {
         }
     }
 
-    /// The server has said which version it is at, since it was [asked](Alarm::AskVersion).
+    /// Reports the server's version, in response to [`Alarm::AskVersion`].
     pub(crate) fn server_is_at(&mut self, version: &ResourceVersion) -> Effect {
         if version.partial_cmp(&self.last) == Some(Ordering::Less) {
             return Effect::Fail(regressed(version, &self.last));
@@ -257,9 +258,9 @@ impl Machine {
         Effect::Ignore
     }
 
-    /// A watch or a stream has ended, as all of them do.
+    /// Reports the end of a watch or a stream, which is normal.
     ///
-    /// Returns the error that this is, if it is one.
+    /// Returns an error if this end is a failure.
     pub(crate) fn ended(&mut self, now: Duration) -> Option<Error> {
         match &self.phase {
             Phase::Watch(watch) => {
@@ -273,7 +274,8 @@ impl Machine {
                 if lasted >= HEALTHY_WATCH {
                     self.watches.reset();
                 }
-                // A server that ends every watch after an event or two is asked once a second.
+                // Limits a server that ends every watch after an event or two to one request per
+                // second.
                 let pause = self.until_next_watch(now);
                 self.phase = self.resume(now).after(now, pause);
                 None
@@ -286,7 +288,7 @@ impl Machine {
         }
     }
 
-    /// How long to wait for the next thing to come, from `now` on, and what to do if nothing does.
+    /// Returns how long to wait from `now` on for the next item, and what to do if none arrives.
     pub(crate) fn patience(&self, now: Duration) -> Option<(Duration, Alarm)> {
         let (until, text) = match &self.phase {
             Phase::Watch(Watch { ask_version_at: Some(at), .. }) if self.doubted => {
@@ -309,29 +311,31 @@ impl Machine {
         Some((until.saturating_sub(now), silence))
     }
 
-    /// Whether it is still in doubt that the server has what was seen of it before.
+    /// Returns whether the server may have lost versions that were seen before.
     pub(crate) fn doubts(&self) -> bool {
         self.doubted
     }
 
-    /// The server is being asked for its version; once for each time that a watch is opened.
+    /// Reports that the server is being asked for its version; once each time that a watch is
+    /// opened.
     pub(crate) fn asking_version(&mut self) {
         if let Phase::Watch(watch) = &mut self.phase {
             watch.ask_version_at = None;
         }
     }
 
-    /// How long a watch may be silent.
+    /// Returns how long a watch may be silent.
     pub(crate) fn silence_max(&self) -> Duration {
         if self.may_be_quiet() {
-            // The server ends it before that.
+            // The server ends the watch before that.
             self.settings.watch_timeout * 2 + SILENCE_MAX
         } else {
             SILENCE_MAX
         }
     }
 
-    /// Without bookmarks a quiet watch is not a dead one, unless lists show otherwise.
+    /// Returns whether silence is normal: without bookmarks a quiet watch is not dead, unless lists
+    /// show otherwise.
     fn may_be_quiet(&self) -> bool {
         let Learned { bookmarks, watches, silent_watches, .. } = self.learned;
         !bookmarks
@@ -340,7 +344,7 @@ impl Machine {
             && !self.doubted
     }
 
-    /// Something went wrong. Returns what is done about it, and the number of consecutive failures.
+    /// Reports a failure. Returns the reaction to it, and the number of consecutive failures.
     pub(crate) fn failed(&mut self, now: Duration, error: &Error) -> (Next, u32) {
         let fault = table::classify(error);
         let (during, consistent) = self.during(now, fault);
@@ -354,7 +358,7 @@ impl Machine {
         self.count(during, fault);
         self.newer = false;
         if then == Then::Poll {
-            // If the lists fail too, they are no reason to begin anew.
+            // If the lists fail too, this does not reset their backoff.
             self.lists = self.watches;
         }
         self.phase = self.follow(now, then).after(now, after);

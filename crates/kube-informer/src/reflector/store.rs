@@ -1,16 +1,17 @@
-//! Where a reflector writes.
+//! The destination of a reflector.
 
 use std::task::{Context, Poll};
 
 use crate::{Error, Object, ObjectKey, ResourceVersion, Result};
 
-/// Where a [`Reflector`](crate::Reflector) writes. [`DeltaFifo`](crate::DeltaFifo) and
-/// [`Indexer`](crate::Indexer) are such stores.
+/// The destination of a [`Reflector`](crate::Reflector), such as a [`DeltaFifo`](crate::DeltaFifo)
+/// or an [`Indexer`](crate::Indexer).
 ///
-/// If [`replace`](Self::replace) fails, the reflector lists again after a pause, until the store has taken a
-/// list. Any other error is reported as that of an object that is skipped. Neither ends the reflector.
+/// If [`replace`](Self::replace) fails, the reflector lists again after a pause, until the store accepts a
+/// list. Any other error is reported as that of a skipped object. Neither ends the reflector.
 pub trait ReflectorStore: Send + 'static {
-    /// The whole content, at a version. `unreadable` are in the list too, but could not be kept.
+    /// Replaces the whole content, at a version. `unreadable` has the items of the list that could
+    /// not be stored.
     fn replace(
         &mut self,
         objects: Vec<Object>,
@@ -18,34 +19,35 @@ pub trait ReflectorStore: Send + 'static {
         version: ResourceVersion,
     ) -> Result<()>;
 
-    /// An object that the watch calls added.
+    /// Adds an object, as a watch reported it.
     fn add(&mut self, object: Object) -> Result<()>;
 
-    /// An object that the watch calls modified.
+    /// Updates an object, as a watch reported it.
     fn update(&mut self, object: Object) -> Result<()>;
 
-    /// An object that the watch calls deleted, in its last state.
+    /// Deletes an object, as a watch reported it, with its last state.
     fn delete(&mut self, object: Object) -> Result<()>;
 
-    /// The version advanced, no object did.
+    /// Records that the version advanced without a change of any object.
     fn bookmark(&mut self, version: ResourceVersion) -> Result<()> {
         let _ = version;
         Ok(())
     }
 
-    /// An event about an object that could not be kept; its key, if known, is in the error.
+    /// Records an event about an object that could not be stored; the error has its key, if it is
+    /// known.
     fn unreadable(&mut self, error: Error, version: ResourceVersion, deleted: bool) -> Result<()> {
         let _ = (error, version, deleted);
         Ok(())
     }
 
-    /// The object of this key as it is known, so that an unchanged one need not be kept twice.
+    /// Returns the stored object of a key, so that an unchanged one need not be stored twice.
     fn known(&self, key: &ObjectKey) -> Option<Object> {
         let _ = key;
         None
     }
 
-    /// Ready when the store can take more; until then nothing is read from the server.
+    /// Completes when the store can accept more; until then nothing is read from the server.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let _ = context;
         Poll::Ready(())

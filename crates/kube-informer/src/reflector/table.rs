@@ -1,14 +1,14 @@
-//! What each error does: one table.
+//! The table of reactions to errors.
 
 use crate::Error;
 use crate::error::Cause;
 
-/// What went wrong, as far as the protocol is concerned.
+/// The kinds of failures that the protocol distinguishes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
-    /// 410, in a stream, as is usual, or as the answer to a request.
+    /// 410, usually in a stream, but also as the response to a request.
     Expired { in_stream: bool },
-    /// The version that was asked for is newer than the server's newest.
+    /// The requested version is newer than the server's newest.
     TooLarge,
     /// 429.
     TooMany,
@@ -20,24 +20,24 @@ pub(crate) enum Fault {
     NotFound,
     /// 400, 405, 406, 415, 422: the server does not understand the request.
     Refuses,
-    /// The server cannot read one of its own objects: a relist shows what is left.
+    /// The server cannot read one of its own objects: a relist shows the others.
     StoreRead,
     /// 5xx.
     Server,
-    /// Nobody listens.
+    /// The connection was refused.
     Refused,
-    /// Reset, truncated, timed out.
+    /// The connection was reset, truncated, or timed out.
     Broken,
-    /// Nothing came for too long.
+    /// Nothing arrived for too long.
     Silence,
-    /// The same on a watch that should have brought something, or ended: bookmarks have come before and the
-    /// watch before it failed as well, no watch has ever brought anything, or it outlived its timeout.
+    /// Like `Silence`, on a watch that should have delivered something, or ended: bookmarks have arrived before
+    /// and the previous watch failed as well, no watch has ever delivered anything, or it outlived its timeout.
     SilenceAgain,
-    /// Not what was asked for: garbage, another kind, too large.
+    /// The response is not the expected one: garbage, another kind, or too large.
     Protocol,
     /// Versions went backwards.
     Regressed,
-    /// The store did not take a list.
+    /// The store rejected a list.
     Store,
 }
 
@@ -66,54 +66,54 @@ pub(crate) fn classify(error: &Error) -> Fault {
     }
 }
 
-/// The reflector's activity when something goes wrong.
+/// The activity that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum During {
-    /// A LIST. On a page after the first; and was it asked for in pages?
+    /// A LIST. `continued` on a page after the first, `paged` if it was requested in pages.
     List { continued: bool, paged: bool },
     /// The initial events of a streaming list.
     Stream,
-    /// A watch. Has it brought anything new, or lasted; and has it lasted?
+    /// A watch. `worked` if it has delivered something new, or lasted; `lasted` if it has lasted.
     Watch { worked: bool, lasted: bool },
 }
 
-/// Where to go on.
+/// The next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
-    /// The same again: the list or stream from its beginning, the watch from the last version.
+    /// The same again: the list or stream from its start, the watch from the last version.
     Again,
     /// List, or stream a list, not older than what was seen.
     Relist,
-    /// The same, since watches keep failing: lists are all that is left.
+    /// Like `Relist`, because watches keep failing and only lists work.
     Poll,
-    /// List with the most recent version, whatever was seen.
+    /// List the most recent version, regardless of what was seen.
     RelistConsistent,
-    /// The same list again without pages: its token has expired.
+    /// The same list again without pages, because its token has expired.
     ListUnpaged,
-    /// List without streaming, now and from now on.
+    /// Use plain lists instead of streaming ones from now on.
     FallBack,
 }
 
-/// How long to wait before.
+/// The pause before the next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pace {
-    /// At once, or as soon as the next watch may be opened.
+    /// No pause, except that until the next watch may be opened.
     NextWatch,
     Now,
-    /// At once after the first of consecutive failures.
+    /// No pause after the first of consecutive failures.
     FirstNow,
-    /// The exponential backoff.
+    /// Exponential backoff.
     Backoff,
 }
 
-/// Consecutive failures after which a watch is given up for a list: what the cache has would freeze
-/// where lists work and watches do not.
+/// Number of consecutive failures after which a list replaces a watch: otherwise the cache would
+/// freeze if lists work and watches do not.
 pub(crate) const WATCH_FAILURES_MAX: u32 = 5;
-/// Consecutive failures after which a list is tried where streams of it keep breaking.
+/// Number of consecutive failures of streams after which a list is tried.
 pub(crate) const STREAM_FAILURES_MAX: u32 = 3;
 
-/// The table. `failures` counts the consecutive ones before this; `consistent` says that the request
-/// already was for the most recent version.
+/// The table. `failures` is the number of consecutive failures before this one; `consistent` says that the
+/// request already was for the most recent version.
 pub(crate) fn decide(
     fault: Fault,
     during: During,
@@ -124,12 +124,13 @@ pub(crate) fn decide(
     use Pace::{Backoff, FirstNow, NextWatch, Now};
     use Then::{Again, FallBack, ListUnpaged, Poll, Relist, RelistConsistent};
     match (fault, during) {
-        // The token of a page expired: the rest of that list cannot be had any more. A server that
-        // pages what it was asked for in one piece could say so for ever.
+        // The token of a page expired: the rest of that list is unavailable. A server that pages a
+        // list that was requested in one piece could respond like this indefinitely.
         (Fault::Expired { .. }, List { continued: true, paged }) => {
             (ListUnpaged, if paged { Now } else { Backoff })
         }
-        // What was asked for is out of the server's reach, in either direction: take what it has.
+        // The requested version is out of the server's reach, in either direction: list what it
+        // has.
         (Fault::Expired { .. } | Fault::TooLarge | Fault::Regressed, List { .. } | Stream) => {
             (RelistConsistent, if consistent { Backoff } else { Now })
         }
@@ -139,12 +140,12 @@ pub(crate) fn decide(
         ) => (RelistConsistent, Backoff),
 
         (Fault::Unauthorized, _) => (Again, FirstNow),
-        // Load balancers cut connections that were idle for half a minute: that is no failure, and
+        // Load balancers cut idle connections after half a minute: that is not a failure, and
         // neither is a cut after which the next watch gets further.
         (Fault::Broken, Watch { worked: true, .. }) => (Again, NextWatch),
-        // A list would get no further.
+        // A list would not fare better.
         (Fault::Refused | Fault::TooMany, _) => (Again, Backoff),
-        // A resource that comes back under its name may be another one.
+        // A resource that returns under the same name may be another one.
         (
             Fault::Expired { .. }
             | Fault::NotFound
@@ -158,10 +159,10 @@ pub(crate) fn decide(
         (Fault::Silence, Watch { .. }) => (Again, FirstNow),
         (Fault::SilenceAgain, Watch { .. }) => (Relist, Backoff),
 
-        // Servers that cannot stream lists, and proxies that swallow streams: a list may get through.
+        // Servers that cannot stream lists, and proxies that swallow streams: a list may succeed.
         (Fault::Refuses | Fault::Silence, Stream) => (FallBack, Now),
-        // Not for long where it is a matter of seconds: a server that has just started refuses what it
-        // allows, until it has read its roles, and a resource is served soon after it is defined.
+        // Short pauses if it is a matter of seconds: a server that has just started refuses requests until it
+        // has read its roles, and a resource is served soon after its CRD is created.
         _ => (Again, Backoff),
     }
 }

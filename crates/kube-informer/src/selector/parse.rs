@@ -1,9 +1,9 @@
-//! From the text of a selector to its requirements.
+//! Parses the text of a selector into requirements.
 
 use super::{Requirement, Test, Values, values};
 use crate::{Error, Result};
 
-/// As long as the API server allows a name or value, and the prefix of a name.
+/// The API server's limits for a name or value, and for the prefix of a name.
 const NAME_BYTES_MAX: usize = 63;
 const PREFIX_BYTES_MAX: usize = 253;
 
@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
         if self.take("!=") {
             return Ok(Test::NotIn(values([self.value()?])));
         }
-        // The longer one is looked for first.
+        // The longer operator comes first.
         if self.take("==") || self.take("=") {
             return Ok(Test::In(values([self.value()?])));
         }
@@ -83,7 +83,7 @@ impl<'a> Parser<'a> {
         }
         let mut all = Vec::new();
         loop {
-            // Nothing at all is the empty value, which labels can have.
+            // No text at all is the empty value, which a label can have.
             all.push(self.value()?);
             if self.take(")") {
                 return Ok(values(all));
@@ -126,7 +126,7 @@ impl<'a> Parser<'a> {
         Ok(word)
     }
 
-    /// What comes up to white space or to what has a meaning, and where it starts.
+    /// Returns the text up to white space or a delimiter, and its offset.
     fn word(&mut self) -> (usize, &'a str) {
         self.peek();
         let (start, rest) = (self.at, &self.text[self.at..]);
@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
         is_next
     }
 
-    /// What is next after white space, which is passed.
+    /// Skips white space and returns the next character.
     fn peek(&mut self) -> Option<char> {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start_matches(is_space).len();
@@ -164,7 +164,8 @@ fn check_value(value: &str, at: usize) -> Result<(), Wrong> {
     wrong(what, at)
 }
 
-/// Whether a text is `name` or `prefix/name`, as names of labels, annotations and finalizers are.
+/// Returns whether a text is `name` or `prefix/name`, as names of labels, annotations and
+/// finalizers are.
 pub(crate) fn is_qualified_name(text: &str) -> bool {
     let name = match text.split_once('/') {
         None => text,
@@ -174,7 +175,7 @@ pub(crate) fn is_qualified_name(text: &str) -> bool {
     !name.is_empty() && is_name(name)
 }
 
-/// What a value may be, and if it is not empty what the name of a label may be.
+/// Returns whether a text is a valid label value or, if it is not empty, a valid label name.
 fn is_name(text: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     text.len() <= NAME_BYTES_MAX
@@ -183,7 +184,7 @@ fn is_name(text: &str) -> bool {
         && !text.ends_with(['-', '_', '.'])
 }
 
-/// Whether a text is a DNS subdomain, as prefixes and most names of objects are.
+/// Returns whether a text is a DNS subdomain, as prefixes and most object names are.
 pub(crate) fn is_prefix(text: &str) -> bool {
     let inside = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
     let part = |part: &str| {

@@ -133,7 +133,7 @@ fn selectors_of_kube_are_taken_over() {
     assert!(Selector::from_spec(spec("Near", None)).is_err());
 }
 
-/// Mostly a selector, sometimes only nearly one.
+/// Mostly valid selectors, sometimes almost valid ones.
 fn any_text() -> impl Strategy<Value = String> {
     let label = "[ab]|app|in|notin|x\\.y/a|A/b|-a|[a-c]{1,2}[/._-]?[a-c]?";
     let value = "|[ab]|in|notin|[0-9]{1,3}|-1|[a-c1]{0,2}[._-]?[a-c]?|~";
@@ -168,7 +168,7 @@ proptest! {
             let matches = theirs.matches(&labels);
             prop_assert_eq!(ours.matches(&Labels::new(labels.clone())), matches);
             prop_assert!(!(ours.is_nothing() && matches));
-            // What is shown means the same again, here and there.
+            // The `Display` form has the same meaning, in both implementations.
             let shown = ours.to_string();
             prop_assert_eq!(Oracle::parse(&shown).unwrap().matches(&labels), matches, "{}", shown);
             prop_assert_eq!(shown.parse::<Selector>().unwrap(), ours);

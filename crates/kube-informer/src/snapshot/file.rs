@@ -1,7 +1,8 @@
-//! The format: a line that says which it is, and a zstd frame with a checksum, of the manifest and the objects.
+//! The file format: a line with the version of the format, then a zstd frame with a checksum, which holds the
+//! manifest and the objects.
 //!
-//! Whatever is in the file, reading it neither panics nor takes more memory than what it holds. Nothing of it
-//! is used before its end was read and the checksum was found right.
+//! Whatever the file contains, reading it neither panics nor takes more memory than its content. Nothing of it
+//! is used before its end has been read and the checksum verified.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
@@ -15,18 +16,18 @@ use crate::object::Packer;
 use crate::wire::OBJECT_BYTES_MAX;
 use crate::{Error, Object, Result};
 
-/// Another format has another number.
+/// A change of the format changes the number.
 const FORMAT: &[u8] = b"kube-informer snapshot 1\n";
-/// Fast, and a tenth of the text already.
+/// Fast, and still compresses to a tenth.
 const LEVEL: i32 = 1;
-/// More than any manifest of ours has.
+/// More than any manifest has.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
-/// More than any dictionary of ours has.
+/// More than any dictionary has.
 const DICTIONARY_BYTES_MAX: u64 = 1 << 20;
-/// An object, and a header that is longer than any.
+/// An object, with a generous allowance for its header.
 const RECORD_BYTES_MAX: u64 = (OBJECT_BYTES_MAX + (1 << 20)) as u64;
 
-/// Writes to another file beside it, which then takes its place.
+/// Writes a temporary file beside the target, and renames it.
 pub(super) fn write(
     path: &Path,
     manifest: &Manifest,
@@ -44,7 +45,7 @@ pub(super) fn write(
     let written =
         write_new(&beside, manifest, objects, packer).and_then(|()| fs::rename(&beside, path));
     if let Err(error) = written {
-        // What is half written is nothing that anyone could use.
+        // A partial file is of no use.
         let _ = fs::remove_file(&beside);
         return Err(cannot(error));
     }
@@ -88,7 +89,7 @@ pub(super) fn read(path: &Path, packer: &Packer) -> Result<Option<(Manifest, Vec
     read.map(Some).map_err(|problem| damaged(path, &problem))
 }
 
-/// Why a file cannot be used.
+/// The reason why a file cannot be used.
 pub(super) enum Problem {
     Io(io::Error),
     Other(&'static str),
@@ -134,7 +135,7 @@ fn read_from(
         take(&mut frame, &mut bytes, RECORD_BYTES_MAX)?;
         objects.push(record::read(&bytes, packer, &codec)?);
     }
-    // The checksum comes with the end, and nothing after it.
+    // Reading to the end verifies the checksum, and nothing may follow it.
     if frame.read(&mut [0])? != 0 {
         return Err(Problem::Other("has more objects than it says"));
     }
@@ -145,13 +146,14 @@ fn read_from(
     Ok((manifest, objects))
 }
 
-/// A length, and so many bytes. No object is as long as a length can be.
+/// Writes a length and that many bytes. `u32` is longer than any object.
 pub(super) fn put(frame: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     frame.write_all(&(bytes.len() as u32).to_le_bytes())?;
     frame.write_all(bytes)
 }
 
-/// Memory grows with what is there, not with the length that is claimed.
+/// Reads a length and that many bytes. Memory grows with the bytes that are present, not with the
+/// claimed length.
 fn take(frame: &mut impl Read, bytes: &mut Vec<u8>, max: u64) -> Result<(), Problem> {
     let mut length = [0; 4];
     frame.read_exact(&mut length)?;

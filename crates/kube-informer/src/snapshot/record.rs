@@ -1,4 +1,4 @@
-//! One object in a snapshot: the fields of its header, and its body as it is kept.
+//! The record of one object in a snapshot: the fields of its header, and its body as it is stored.
 
 use std::borrow::Cow;
 use std::io;
@@ -9,11 +9,11 @@ use super::file::{Problem, put};
 use crate::object::{Codec, KeptBody, KeptHeader, Packer};
 use crate::{Object, ObjectKey};
 
-/// How a body is written.
+/// Tags of the two forms of a body.
 const TEXT: &[u8] = b"text";
 const FRAME: &[u8] = b"frame";
 
-/// Writes an object, in place of what was written before.
+/// Writes an object to `out`, replacing its content.
 pub(super) fn write(object: &Object, codec: &Arc<Codec>, out: &mut Vec<u8>) -> io::Result<()> {
     out.clear();
     header(object, out)?;
@@ -43,7 +43,7 @@ fn header(object: &Object, out: &mut Vec<u8>) -> io::Result<()> {
     object.labels().iter().try_for_each(|(name, value)| text(name).and_then(|()| text(value)))
 }
 
-/// Reads an object that was written so.
+/// Reads an object that [`write`] has written.
 pub(super) fn read(record: &[u8], packer: &Packer, codec: &Arc<Codec>) -> Result<Object, Problem> {
     let mut parts = Parts(record);
     let header = parts.header()?;
@@ -58,7 +58,7 @@ pub(super) fn read(record: &[u8], packer: &Packer, codec: &Arc<Codec>) -> Result
     packer.restore(header, body, codec).map_err(Problem::Object)
 }
 
-/// The rest of a record: parts, each after its length.
+/// The unread rest of a record: parts, each with its length in front.
 struct Parts<'a>(&'a [u8]);
 
 impl<'a> Parts<'a> {
@@ -77,7 +77,7 @@ impl<'a> Parts<'a> {
         Ok(KeptHeader { key, uid, version, generation, deletion, labels, controller })
     }
 
-    /// A value, or none where nothing is written.
+    /// Reads a value, or `None` if the part is empty.
     fn value<T: FromStr>(&mut self) -> Result<Option<T>, Problem> {
         let parse = |text: &str| text.parse().map_err(|_| Problem::Other("has a damaged header"));
         Some(self.text()?).filter(|text| !text.is_empty()).map(parse).transpose()

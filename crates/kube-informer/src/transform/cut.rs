@@ -1,4 +1,4 @@
-//! Cutting fields out of JSON, by any number of paths in one pass.
+//! Cuts fields out of JSON, for any number of paths in one pass.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use crate::json::{self, Children, Syntax};
 use crate::object::Step;
 use crate::{Error, FieldPath, Result};
 
-/// The JSON without these fields; `None` if it has none of them.
+/// Returns the JSON without these fields; `None` if it has none of them.
 pub(super) fn without(json: &[u8], paths: &[FieldPath]) -> Result<Option<Vec<u8>>> {
     cut(json, paths, Found::Cut)
 }
 
-/// The JSON with only these fields; `None` if it has no others.
+/// Returns the JSON with only these fields; `None` if it has no others.
 pub(super) fn only<'p>(
     json: &[u8],
     paths: impl IntoIterator<Item = &'p FieldPath>,
@@ -19,7 +19,7 @@ pub(super) fn only<'p>(
     cut(json, paths, Found::Kept)
 }
 
-/// What is done with what the paths lead to; the opposite is done with what they do not lead to.
+/// The treatment of fields that the paths lead to; all other fields get the opposite.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Cut,
@@ -41,13 +41,13 @@ fn cut<'p>(
 struct Cutter<'a> {
     json: &'a [u8],
     found: Found,
-    /// In their order, none of them in another.
+    /// In order, and not nested.
     cuts: Vec<Range<usize>>,
 }
 
 impl Cutter<'_> {
-    /// Cuts inside of a value, by what is left of the paths there; gives its end. Goes no deeper
-    /// than the paths are long.
+    /// Cuts inside a value, following the rest of the paths, and returns the value's end. The
+    /// recursion is no deeper than the longest path.
     fn value(&mut self, at: usize, paths: &[&[Step]]) -> Result<usize, Syntax> {
         let json = self.json;
         let Some(mut children) = Children::of(json, at) else { return json::skip(json, at) };
@@ -72,7 +72,7 @@ impl Cutter<'_> {
         children.end()
     }
 
-    /// Whether to cut a child, and if not whether to look into it.
+    /// Returns whether to cut a child and, if not, whether to descend into it.
     fn decide(&self, value: usize, on: &[&[Step]]) -> (bool, bool) {
         let is_found = on.iter().any(|steps| steps.is_empty());
         let leads_deeper =

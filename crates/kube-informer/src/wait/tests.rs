@@ -6,7 +6,7 @@ use super::*;
 
 const S: Duration = Duration::from_secs(1);
 
-/// An informer that is what it is told to be.
+/// An informer whose progress the test controls.
 struct Fake {
     name: Arc<str>,
     progress: watch::Sender<Progress>,
@@ -80,7 +80,7 @@ fn wait_for_handler(informer: &Arc<Fake>, handler: &Arc<FakeHandler>) -> WaitFor
     WaitForSync::of_handler(Some(informer.clone()), handler.clone())
 }
 
-/// What came of it, and after how many seconds.
+/// The result of a wait, and its duration in seconds.
 async fn outcome(wait: WaitForSync) -> (Result<(), NotSyncedReason>, u64) {
     let begin = Instant::now();
     let result = wait.await.map_err(|error| error.reason);
@@ -138,7 +138,7 @@ async fn l4_a_list_that_arrives_is_waited_for_and_one_that_does_not_is_given_up(
             tokio::time::sleep(100 * S).await;
             feed.set(|progress| progress.received = page);
         }
-        // Tries that bring nothing are no progress.
+        // Retries without items are no progress.
         while !stopped.is_cancelled() {
             tokio::time::sleep(50 * S).await;
             feed.set(|_| {});

@@ -1,5 +1,5 @@
 //! The programs in the README.
-#![allow(dead_code, reason = "those that want a cluster are compiled, and not run")]
+#![allow(dead_code, reason = "programs that need a cluster are only compiled")]
 
 mod library {
     use std::time::Duration;
@@ -10,7 +10,10 @@ mod library {
     #[tokio::main]
     async fn main() -> anyhow::Result<()> {
         let client = kube_informer::client(kube::Config::infer().await?)?; // any other kube::Client will do
-        let factory = SharedInformerFactory::builder(client).resync(Duration::from_secs(600)).build();
+        let factory = SharedInformerFactory::builder(client)
+            .resync(Duration::from_secs(600))
+            .on_error(|report| eprintln!("{report}")) // what failed, and what the informer does about it
+            .build();
         let pods = factory.informer::<Pod>();
 
         pods.handler()
@@ -111,7 +114,7 @@ mod server {
 
     #[tokio::main(flavor = "current_thread")]
     async fn main() -> Result<(), Box<dyn std::error::Error>> {
-        // Set a scene …
+        // Create the initial state directly …
         let server = ApiServer::start();
         server.create(json!({
             "apiVersion": "v1",
@@ -120,7 +123,7 @@ mod server {
             "data": {"colour": "blue"},
         }))?;
 
-        // … and let a client act in it.
+        // … and change it through a client.
         let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
         let red = Patch::Merge(json!({"data": {"colour": "red"}}));
         maps.patch("settings", &PatchParams::default(), &red).await?;

@@ -111,7 +111,7 @@ async fn le4_le6_a_lease_is_taken_over_when_it_did_not_change_for_its_own_durati
     let server = server();
     write(&server, &foreign(0));
     let (took, guard) = timed(elector(&server, "a").acquire()).await;
-    // Not the 15 seconds of the candidate, nor at once because the time in the record is long past.
+    // Neither the candidate's 15 seconds, nor at once because the time in the record is long past.
     assert!((40.0..44.5).contains(&took), "{took}");
     assert_eq!(guard.transitions(), 4);
     let record = record(&server);
@@ -187,7 +187,7 @@ async fn le4_a_deleted_lease_counts_as_held_until_it_would_have_expired() {
 #[tokio::test(start_paused = true)]
 async fn le4_of_candidates_that_race_one_wins() {
     let server = server();
-    // All of them read before the first of them writes.
+    // All of them read before the first one writes.
     server.faults().on(Verb::Get).always().inject(Fault::Latency(secs(1)));
     let electors: Vec<_> =
         ["a", "b", "c"].into_iter().map(|identity| elector(&server, identity)).collect();

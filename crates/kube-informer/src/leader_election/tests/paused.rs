@@ -1,4 +1,5 @@
-//! Processes that are paused and continued, servers that fail: never two leaders, and never long none.
+//! Processes that are paused and resumed, servers that fail: there are never two leaders, and never none for
+//! long.
 
 use std::env;
 use std::pin::Pin;
@@ -18,7 +19,7 @@ use crate::leader_election::LeaderElector;
 use crate::leader_election::leadership::{Candidacy, Ending, Leadership, LeadershipGuard};
 use crate::leader_election::tenure::tenure;
 
-/// Until when a process is paused.
+/// When the pause of a process ends.
 #[derive(Clone)]
 struct Pause(Arc<Mutex<Instant>>);
 
@@ -36,7 +37,7 @@ impl Pause {
     }
 }
 
-/// A task of a process: it is not polled while that is paused, whatever wakes it.
+/// A task of a process, which is not polled while the process is paused.
 struct Task<F> {
     pause: Pause,
     sleep: Option<Pin<Box<Sleep>>>,
@@ -63,7 +64,7 @@ impl<F: Future> Future for Task<F> {
     }
 }
 
-/// As `LeaderElector::start`, with a task that can be paused.
+/// Like `LeaderElector::start`, with a task that can be paused.
 fn start(elector: &LeaderElector, pause: &Pause) -> (Candidacy, oneshot::Receiver<Leadership>) {
     let (won, winning) = oneshot::channel();
     let (ending, ended) = oneshot::channel();
@@ -71,17 +72,18 @@ fn start(elector: &LeaderElector, pause: &Pause) -> (Candidacy, oneshot::Receive
     (Candidacy::new(ending, task), winning)
 }
 
-/// The steps that leaders have taken: when, by which process, and which processes led then.
+/// The steps that leaders have taken: when, by which process, and which processes were leaders
+/// then.
 type Steps = Arc<Mutex<Vec<Step>>>;
 type Step = (Instant, usize, Vec<usize>);
 
-/// The processes that lead now, by what they themselves believe.
+/// The processes that currently believe that they lead.
 fn leaders(electors: &[LeaderElector]) -> Vec<usize> {
     let leads = |number: &usize| electors[*number].is_leader();
     (0..electors.len()).filter(leads).collect()
 }
 
-/// A process that takes part for ever and works while it leads, now and then giving leadership up by itself.
+/// A process that always takes part and works while it leads, and gives leadership up by itself now and then.
 fn process(
     number: usize,
     electors: &[LeaderElector],
@@ -117,7 +119,7 @@ struct World {
 }
 
 impl World {
-    /// Something goes wrong, for a while.
+    /// Injects a fault for a while.
     fn trouble(&mut self) {
         let millis = |rng: &mut Rng, max| Duration::from_millis(rng.u64(..max));
         let faults = self.server.faults();
@@ -151,7 +153,7 @@ impl World {
         self.server.accept_connections();
     }
 
-    /// Lets time pass; at every moment there is at most one leader.
+    /// Lets time pass, and asserts that there is at most one leader at every moment.
     async fn pass(&self, time: Duration) {
         let until = Instant::now() + time;
         while Instant::now() < until {
@@ -165,9 +167,9 @@ impl World {
         !leaders(&self.electors).is_empty()
     }
 
-    /// When nothing is wrong any more there is a leader again, in the time that the rules allow: until the last renewal
-    /// is seen and the pause of a candidate (4.4 s), until the lease has expired (15 s), until a candidate notices that
-    /// (4.4 s), with requests that are given up meanwhile (3 × 3.3 s).
+    /// Asserts that once all faults have cleared there is a leader again within the time that the rules allow:
+    /// until the last renewal is seen and the pause of a candidate (4.4 s), until the lease has expired (15 s),
+    /// until a candidate notices that (4.4 s), plus requests that time out in between (3 × 3.3 s).
     async fn recover(&mut self) {
         self.well();
         let ends = self.pauses.iter().filter_map(Pause::until).max();
@@ -260,7 +262,7 @@ async fn a_paused_leader_takes_no_step_after_it_is_continued() {
     assert_eq!(holder(&server), "b");
 }
 
-/// On several threads the task can see that the guard is gone before it is told why.
+/// With several threads, the task can see that the guard is gone before it learns how to end.
 #[tokio::test(start_paused = true)]
 async fn a_term_that_was_let_go_waits_to_be_told_how() {
     let server = server();

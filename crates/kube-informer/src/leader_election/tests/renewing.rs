@@ -1,4 +1,4 @@
-//! Staying leader, and losing that.
+//! Staying leader, and losing leadership.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,7 +93,7 @@ async fn le7_leadership_ends_when_no_renewal_succeeds_in_time() {
     assert!((took - 10.0).abs() < 0.01, "{took}");
     assert!(!guard.is_leader() && !elector.is_leader());
     assert_eq!(guard.remaining(), Duration::ZERO);
-    // Once lost, a term stays lost, also when the lease is still ours.
+    // Once lost, a term stays lost, even if this candidate still holds the lease.
     server.faults().clear();
     let again = elector.acquire().await;
     assert!(again.is_leader() && elector.is_leader() && !guard.is_leader());
@@ -121,7 +121,7 @@ async fn le7_a_record_that_is_not_ours_ends_leadership_at_once() {
     }
 }
 
-/// Counts the steps of a worker that is never done.
+/// Counts the steps of a worker that never ends.
 async fn work(steps: Arc<AtomicU64>) {
     loop {
         steps.fetch_add(1, Ordering::Relaxed);

@@ -25,7 +25,7 @@ pub(super) fn elector(server: &ApiServer, identity: &str) -> LeaderElector {
     builder(server, identity).build().expect("the settings are valid")
 }
 
-/// The Lease's `spec` on the server.
+/// Returns the Lease's `spec` on the server.
 pub(super) fn record(server: &ApiServer) -> Value {
     lease(server)["spec"].clone()
 }
@@ -53,7 +53,7 @@ pub(super) fn write(server: &ApiServer, spec: &Value) {
     }
 }
 
-/// The record of another candidate, renewed for the n-th time. Its clock is wrong by years.
+/// Returns the record of another candidate, renewed for the n-th time. Its clock is wrong by years.
 pub(super) fn foreign(renewal: u32) -> Value {
     json!({
         "holderIdentity": "foreign", "leaseDurationSeconds": 40, "leaseTransitions": 3,
@@ -62,14 +62,14 @@ pub(super) fn foreign(renewal: u32) -> Value {
     })
 }
 
-/// The requests of a candidate, as verbs.
+/// Returns the verbs of a candidate's requests.
 pub(super) fn verbs(server: &ApiServer, identity: &str) -> Vec<String> {
     let requests = server.requests();
     let of = requests.iter().filter(|request| request.user == identity);
     of.filter_map(|request| request.verb).map(|verb| format!("{verb:?}").to_lowercase()).collect()
 }
 
-/// Time is paused: this runs everything that can run now.
+/// Runs everything that can run now; time is paused.
 pub(super) async fn settle() {
     sleep(Duration::from_millis(1)).await;
 }
@@ -78,7 +78,7 @@ pub(super) async fn seconds(seconds: u64) {
     sleep(Duration::from_secs(seconds)).await;
 }
 
-/// How long something takes, in seconds. What does not end in an hour does not end.
+/// Returns how long a future takes, in seconds. Fails after an hour.
 pub(super) async fn timed<T>(future: impl Future<Output = T>) -> (f64, T) {
     let began = Instant::now();
     let output = timeout(Duration::from_secs(3600), future).await.expect("it ends");

@@ -1,4 +1,4 @@
-//! The transitions: what follows from each input.
+//! The transitions of the state machine.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::list_watch::WatchOptions;
 use crate::wire::RETRY_AFTER_MAX;
 use crate::{Error, ResourceVersion};
 
-/// The same as client-go's; a page of 500 pods is some 5 MB.
+/// client-go's value; a page of 500 pods has some 5 MB.
 const PAGE_OBJECTS: u32 = 500;
 
 impl Machine {
-    /// The content is known at this version: watch from there.
+    /// The content is known at this version: watches from there.
     pub(super) fn listed(
         &mut self,
         version: ResourceVersion,
@@ -26,7 +26,7 @@ impl Machine {
             return Effect::Fail(regressed(&version, &self.last));
         }
         // If the most recent version is older than one that was seen, the server has been restored
-        // from a backup. What it says now is what there is.
+        // from a backup, and its current content is the truth.
         self.last = version.clone();
         self.lists.reset();
         self.stream_failures = 0;
@@ -66,7 +66,7 @@ impl Machine {
             }
             Phase::Stream { asked, .. } => (During::Stream, asked.is_none()),
             Phase::Watch(watch) => {
-                // A watch on which nothing comes lasts as long as it is waited for.
+                // A watch on which nothing arrives lasts as long as its limit.
                 let lasted = fault != Fault::Silence && watch.lasted(now) >= HEALTHY_WATCH;
                 (During::Watch { worked: lasted || watch.advanced, lasted }, false)
             }
@@ -74,10 +74,11 @@ impl Machine {
         }
     }
 
-    /// Tells silence on a watch that should have brought something from that of a quiet one.
+    /// Distinguishes silence on a watch that should have delivered something from that of a quiet
+    /// one.
     pub(super) fn expected_more(&self, now: Duration, fault: Fault, during: During) -> Fault {
         let learned = &self.learned;
-        // Where it may be quiet, it was waited for until the server should have ended it.
+        // If it may be quiet, the limit was the time after which the server should have ended it.
         let expected = self.doubted
             || self.may_be_quiet()
             || learned.bookmarks && self.watches.failures(now) > 0
@@ -118,21 +119,21 @@ impl Machine {
             Pace::FirstNow if backoff.failures(now) == 0 => backoff.fail_now(now),
             Pace::FirstNow | Pace::Backoff => backoff.fail(now, delays, random),
         };
-        // Not all at once when the server said the same to everybody.
+        // Adds jitter, because the server may have sent the same delay to all clients.
         let asked = error.retry_after().unwrap_or_default().min(RETRY_AFTER_MAX);
         delay.max(asked.mul_f64(1.0 + random / 10.0))
     }
 
-    /// How long to wait so that no more than one watch is opened every [`SHORT_WATCH`].
+    /// Returns how long to wait so that no more than one watch is opened every [`SHORT_WATCH`].
     pub(super) fn until_next_watch(&self, now: Duration) -> Duration {
         let Phase::Watch(watch) = &self.phase else { return Duration::ZERO };
         SHORT_WATCH.saturating_sub(watch.lasted(now))
     }
 
-    /// Remembers what a failure says of the server.
+    /// Records what a failure reveals about the server.
     pub(super) fn count(&mut self, during: During, fault: Fault) {
         match (during, fault) {
-            // A list would fare no better, or a stream will.
+            // A list would fare no better, or a stream will work next time.
             (
                 During::Stream,
                 Fault::Refused
@@ -143,7 +144,7 @@ impl Machine {
                 | Fault::TooLarge
                 | Fault::Regressed,
             ) => {}
-            // Streams that keep failing are given up for one list.
+            // After repeated failures, a list replaces the stream once.
             (During::Stream, _) => self.stream_failures += 1,
             (During::Watch { .. }, Fault::Silence | Fault::SilenceAgain) => {
                 self.learned.silent_watches = self.learned.silent_watches.saturating_add(1);
@@ -163,7 +164,7 @@ impl Machine {
                     self.relist(now, consistent)
                 }
                 Phase::Stream { asked, .. } => {
-                    // The first stream asks for no version because there is none yet.
+                    // The first stream asks for no version because none is known yet.
                     let consistent = asked.is_none() && !self.last.is_empty();
                     self.relist(now, consistent)
                 }
@@ -171,7 +172,7 @@ impl Machine {
             },
             Then::Relist => self.relist(now, false),
             Then::Poll => {
-                // What keeps watches from working is in the way of streams as well.
+                // Whatever breaks watches breaks streams as well.
                 self.stream_failures = STREAM_FAILURES_MAX;
                 self.relist(now, false)
             }
@@ -190,7 +191,7 @@ impl Machine {
         }
     }
 
-    /// A watch from the last version. Where the server gives none, only a list shows what was missed.
+    /// Returns a watch from the last version. If the server has no versions, only a list shows what was missed.
     pub(super) fn resume(&self, now: Duration) -> Phase {
         if self.last.is_empty() {
             return self.relist(now, false);
@@ -198,16 +199,16 @@ impl Machine {
         Phase::Watch(Watch::from(self.last.clone(), now))
     }
 
-    /// The beginning of a list: from any version the first time, then not older than what was seen,
-    /// or the most recent.
+    /// Returns the start of a list: of any version the first time, then not older than what was
+    /// seen, or the most recent.
     pub(super) fn relist(&self, now: Duration, consistent: bool) -> Phase {
         let seen = Some(self.last.clone()).filter(|last| !consistent && !last.is_empty());
         if self.settings.streaming && self.stream_failures < STREAM_FAILURES_MAX {
             return Phase::Stream { asked: seen, began: now, heard: now };
         }
         let asked = seen.or_else(|| (!consistent).then(|| "0".into()));
-        // Servers answer from their cache, in one piece, if they are asked for a version but no
-        // page; without a version they have to read their storage, and pages are kinder.
+        // If a request has a version but no page size, servers answer from their cache, in one
+        // piece; without a version they have to read their storage, and pages reduce the load.
         let cached = asked.as_ref().is_some_and(|asked| *asked != "0");
         let paged = !cached || self.learned.pages_always;
         let limit = self.settings.page_objects.or(paged.then_some(PAGE_OBJECTS));

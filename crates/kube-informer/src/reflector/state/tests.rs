@@ -56,7 +56,8 @@ fn streaming() -> Machine {
     machine(true, 1)
 }
 
-/// The error that a watch or stream is given up with if nothing more comes, and in how long.
+/// The error with which a watch or stream is given up if nothing more arrives, and the time until
+/// then.
 fn silence(machine: &Machine, now: Duration) -> (Duration, Error) {
     match machine.patience(now) {
         Some((patience, Alarm::Silence(error))) => (patience, error),
@@ -64,7 +65,7 @@ fn silence(machine: &Machine, now: Duration) -> (Duration, Error) {
     }
 }
 
-/// Listed at a version and watching from there.
+/// A machine that has listed at a version and watches from there.
 fn watching(at: &str) -> Machine {
     let mut machine = listing();
     assert_eq!(machine.page(&version(at), None), Effect::Replace(version(at)));
@@ -86,7 +87,7 @@ fn watch(machine: &mut Machine) -> WatchOptions {
     }
 }
 
-/// How long it waits; what it does then can be asked next.
+/// How long the machine waits; its next request follows.
 fn wait(machine: &mut Machine, now: Duration) -> Duration {
     let Request::Wait { until } = machine.request() else { return ZERO };
     machine.waited(until);
@@ -113,7 +114,7 @@ fn r21_a_relist_is_never_from_an_older_version_than_was_seen() {
     machine.failed(ZERO, &expired());
     wait(&mut machine, ZERO);
     assert_eq!(list(&mut machine).resource_version, Some(version("9")));
-    // A server that answers with an older one all the same is asked for the most recent.
+    // If a server responds with an older version all the same, it is asked for the most recent one.
     assert!(matches!(machine.page(&version("8"), None), Effect::Fail(_)));
     let Effect::Fail(error) = machine.page(&version("8"), None) else { unreachable!() };
     assert_eq!(machine.failed(ZERO, &error).0, Next::Relist { after: ZERO });
@@ -210,17 +211,17 @@ fn r29_a_list_that_came_clears_what_was_wrong() {
     assert_eq!(list(&mut machine).resource_version, Some(version("8")));
 }
 
-/// As client-go does: some aggregated servers give no versions.
+/// As in client-go: some aggregated servers have no versions.
 #[test]
 fn r29_a_list_without_a_version_is_taken_and_watched_from_none() {
     let mut machine = listing();
     assert_eq!(machine.page(&version(""), None), Effect::Replace(version("")));
     assert_eq!(watch(&mut machine).resource_version, None);
     machine.opened(ZERO);
-    // It begins with what there is, in no order.
+    // It starts with the existing objects, in no particular order.
     assert_eq!(machine.seen(ZERO, Seen::Added, &version("9")), Effect::Apply);
     assert_eq!(machine.seen(ZERO, Seen::Added, &version("3")), Effect::Apply);
-    // What is deleted between two such watches is seen by a list alone.
+    // A delete between two such watches is seen only by a list.
     assert_eq!(machine.ended(secs(400)), None);
     assert_eq!(list(&mut machine).resource_version, Some(version("0")));
 }
@@ -244,7 +245,7 @@ fn i19_pages_whose_tokens_repeat_are_given_up_with_a_pause() {
     assert!(matches!(machine.failed(ZERO, &error).0, Next::Relist { after } if after > ZERO));
 }
 
-/// 100,000 requests in a row, once.
+/// There once were 100,000 requests without a pause.
 #[test]
 fn r24_tokens_that_always_expire_are_asked_for_with_pauses() {
     let mut machine = listing();
@@ -398,8 +399,8 @@ fn silence_is_noticed_after_75_s_and_resumed_at_once() {
     assert_eq!(patience, secs(75));
     assert_eq!(machine.failed(secs(85), &error).0, Next::Resume { after: ZERO });
     assert_eq!(watch(&mut machine).resource_version, Some(version("8")));
-    // Twice in a row it is no accident: the server may have been restored from a backup, and wait
-    // for a version that it will not have for long.
+    // A second time in a row is no coincidence: the server may have been restored from a backup,
+    // and be waiting for a version that it will not have for a long time.
     machine.opened(secs(85));
     machine.asking_version();
     let (_, error) = silence(&machine, secs(160));
