@@ -40,19 +40,19 @@ pub(super) fn section(tables: &[Table], circumstances: &Circumstances) -> String
     let pictures: Vec<String> = pictures.collect();
     let all: Vec<String> = tables.iter().map(markdown).collect();
     format!(
-        "## The informer, beside client-go and kube-rs
+        "## Comparison with client-go and kube-rs
 
     cargo xtask bench            # all of this on the embedded server; an hour
     cargo xtask bench --real     # the same on the real kube-apiserver; half an hour
-    cargo xtask bench --quick    # a few minutes; fails below what peers/bench/floors.toml says
+    cargo xtask bench --quick    # a few minutes; fails if a ratio is below peers/bench/floors.toml
 
 Measured on {days}: {machine}; {versions}.
 
 {HOW}
 ### How many times better
 
-Of {OURS}, which is the default, against each peer as it comes and against the best of its forms, for each number
-another one where that helps it. Below 1 ours is worse.
+Of {OURS}, which is the default, against each peer with its defaults and against its best variant, which may be a
+different one for each number. Below 1, ours is worse.
 
 {}
 ### Where ours loses
@@ -61,7 +61,7 @@ another one where that helps it. Below 1 ours is worse.
 {}
 ### All numbers
 
-Behind each is how many times better {OURS} is; beside programs that have only metadata, ours that has only metadata.
+Each number is followed by how many times better {OURS} is; programs that cache only metadata are compared with ours that does so too.
 
 {}",
         short(tables),
@@ -72,28 +72,27 @@ Behind each is how many times better {OURS} is; beside programs that have only m
 }
 
 const HOW: &str = "\
-- Each program is a process of its own with its default runtime and allocator. They take turns on one server, round after
-  round, over TLS, and do the same: hold all pods, with one handler that counts.
-- Numbers are medians, with the least and the greatest behind them. The machine is a virtual one: where wall times vary, look
-  at CPU time. CPU is that of the program alone, in user and kernel; RSS is one second after the sync, the peak is up to then.
-- Pods have 11 KB of JSON, 13 KB on the real server, which writes its own managedFields (`peers/bench/src/data.rs`): two containers
+- Each program is a separate process with its default runtime and allocator. They take turns on one server, in several
+  rounds, over TLS, and do the same work: cache all pods, with one handler that counts.
+- Numbers are medians, followed by the minimum and maximum. The machine is virtual: if wall times vary, compare CPU times.
+  CPU time is that of the program alone, in user and kernel mode; RSS is measured one second after the sync, the peak up to then.
+- Pods have 11 KB of JSON, 13 KB on the real server, which adds its own managedFields (`peers/bench/src/data.rs`): two containers
   with environment, probes and mounts, a status, an owner, and managedFields of two managers, which ours drops, *stripped* programs
   drop after decoding them, and others keep.
-- client-go streams its lists (WatchList) and asks for protobuf, as it does by default, and so does ours, on the real server. The
-  embedded one keeps JSON and makes protobuf of it when it is asked to, so that its own speed would be measured: there all programs are
-  told to read JSON, which costs client-go far more. For client-go look at the real server.
-- On the embedded server watch events wait in the socket and in the server for a client that is stopped, until it is let go, so
-  that it is the limit. On the real one they come as they are written.
-- Latency begins before the write is handed to the server, which takes some of it.
-- Work queues have no server. A turn of one is 100,000 keys `namespace/name` that are added by one task while workers take them, each
-  being done at once and forgotten by the limiter (but by client-go's *plain* queue, which has none); delayed keys, a million, are due
-  within the second after they are added. Memory is what is resident beside the keys themselves.
-- A relist is what follows when the server says that the history is gone; its wall time has each program's own pause before
-  that in it.
+- On the real server, client-go streams its lists (WatchList) and asks for protobuf, as it does by default, and so does ours. The
+  embedded server stores JSON and converts it to protobuf on demand, so its own speed would be measured: there all programs read JSON,
+  which costs client-go far more. For client-go, see the real server.
+- On the embedded server, watch events are queued in the socket and in the server while the client is stopped, so that the client is
+  the bottleneck once it is resumed. On the real server they arrive as they are written.
+- Latency is measured from before the write is sent to the server, so it includes the write.
+- Work queues have no server. In each round, one task adds 100,000 keys `namespace/name` while workers take them; each is done at once
+  and forgotten by the limiter (client-go's *plain* queue has none). Delayed keys, a million, are due within the second after they
+  are added. Memory is the resident memory in addition to the keys themselves.
+- A relist follows when the server reports that a version has expired; its wall time includes each program's own pause before it.
 ";
 
-/// The forms that a peer has as it comes: the first of them that ran. client-go asks for protobuf, and takes JSON where
-/// there is none.
+/// The default variant of each peer: the first of these that ran. client-go asks for protobuf, and accepts JSON if the server
+/// has no protobuf.
 const DEFAULTS: [(&str, &[&str]); 2] = [
     (CLIENT_GO, &["client-go, protobuf", "client-go, JSON", "client-go, rate-limited"]),
     (KUBE_RS, &["kube-rs, default"]),
@@ -121,11 +120,11 @@ fn short(tables: &[Table]) -> String {
     aligned(&lines)
 }
 
-/// Every number at which a peer is better than ours, with the one that is most.
+/// Returns every number at which a peer is better than ours, with the best peer.
 fn losses(tables: &[Table]) -> String {
     let heading = ["which of ours", "what", "of", "times worse", "than"];
     let mut lines = vec![heading.map(str::to_owned).to_vec()];
-    // What most people use comes first.
+    // The most used variants come first.
     for ours in [OURS, OURS_QUEUE, OURS_METADATA, OURS_DECODED] {
         for table in tables {
             for metric in &table.metrics {
@@ -140,7 +139,7 @@ fn losses(tables: &[Table]) -> String {
     if lines.len() == 1 { "Nowhere in these numbers.\n".to_owned() } else { aligned(&lines) }
 }
 
-/// The peer that is most ahead of one of ours, and how many times.
+/// Returns the peer that is furthest ahead of one of ours, and by which factor.
 fn worst<'a>(table: &'a Table, ours: &str, metric: &str) -> Option<(&'a str, f64)> {
     let peers = table.rows.iter().filter(|row| row.peer() != OUR_NAME);
     let comparable = peers.filter(|row| row.is_metadata() == (ours == OURS_METADATA));

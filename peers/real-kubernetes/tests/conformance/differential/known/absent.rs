@@ -1,17 +1,17 @@
-//! What is not there.
+//! Missing features.
 
 use super::Known;
 
 pub(super) const KNOWN: &[Known] = &[
     Known {
-        what: "Strategic merge patch and server-side apply are 415",
-        why: "the answer says which patches there are",
+        what: "Strategic merge patch and server-side apply get a 415",
+        why: "the response lists the supported patch types",
         places: &[("patch/strategic", "code"), ("patch/apply", "code")],
     },
     Known {
-        what: "YAML and CBOR are 406 and 415, or JSON where that is asked for, too",
-        why: "JSON and protobuf are the codecs; answers name what there is. (The real server breaks the connection when \
-              it is sent protobuf for a custom resource.)",
+        what: "YAML and CBOR get a 406 or 415, or JSON if the client accepts that too",
+        why: "only JSON and protobuf are supported; responses list them. (The real server closes the \
+              connection when it receives protobuf for a custom resource.)",
         places: &[
             ("bodies/as-protobuf", "body.message"),
             ("bodies/as-yaml", "code"),
@@ -37,8 +37,9 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "Deletes with `Orphan` or `Foreground`, which jobs and replication controllers have by default, are at once",
-        why: "there is no garbage collector that would wait, and take the finalizer off",
+        what: "Deletes with `Orphan` or `Foreground`, the default of jobs and replication \
+              controllers, take effect at once",
+        why: "there is no garbage collector to wait for, which would remove the finalizer",
         places: &[
             ("delete/orphan", "body.kind"),
             ("delete/orphan-waits", "code"),
@@ -53,7 +54,7 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "Subresources but `status`, and the resources `bindings` and `componentstatuses`",
+        what: "Subresources other than `status`, and the resources `bindings` and `componentstatuses`",
         why: "there are no pods to log, exec or evict, no schedulers to bind, and nothing scales",
         places: &[
             ("discovery/*", "missing body.*resources[bindings]"),
@@ -65,17 +66,17 @@ pub(super) const KNOWN: &[Known] = &[
     },
     Known {
         what: "Second versions of built-in resources, such as `autoscaling/v1`",
-        why: "objects would have to be converted",
+        why: "they would require conversion of objects",
         places: &[("discovery/autoscaling", "missing body.versions*")],
     },
     Known {
         what: "Schemas",
-        why: "`/openapi` says just enough for kubectl to create objects",
+        why: "`/openapi` contains just enough for kubectl to create objects",
         places: &[("discovery/openapi-v3", "*body.paths.*"), ("discovery/openapi-v3", "type")],
     },
     Known {
         what: "`storageVersionHash` and the server's address in discovery",
-        why: "the one is about etcd, the other about which network a client is in",
+        why: "the former concerns etcd, the latter the client's network",
         places: &[
             ("discovery/*", "missing *.storageVersionHash"),
             ("discovery/api*", "missing body.serverAddressByClientCIDRs*"),
@@ -85,12 +86,13 @@ pub(super) const KNOWN: &[Known] = &[
     },
     Known {
         what: "A list of all paths at `/`",
-        why: "nothing asks for it",
+        why: "no client needs it",
         places: &[("paths/root", "code")],
     },
     Known {
-        what: "Warnings: of fields that are unknown or there twice, of owners that are named twice, of endpoints, which are deprecated",
-        why: "they are for people, and nobody looks",
+        what: "Warnings about unknown or duplicate fields, duplicate owners, and endpoints, which are \
+              deprecated",
+        why: "they are meant for people, and tests do not show them",
         places: &[
             ("bodies/twice", "missing warnings*"),
             ("bodies/unknown-fields", "missing warnings*"),

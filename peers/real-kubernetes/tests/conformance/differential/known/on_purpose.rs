@@ -1,12 +1,12 @@
-//! What is better, or clearer, another way.
+//! Intentional differences.
 
 use super::Known;
 
 pub(super) const KNOWN: &[Known] = &[
     Known {
-        what: "What a client got wrong is 400, where the real server says 500",
-        why: "a resourceVersion that is no number, or one on an object to be created, is the client's \
-              mistake: clients try again after a 500, and would for ever",
+        what: "Client mistakes get a 400 where the real server sends a 500",
+        why: "a non-numeric resourceVersion, or one on an object to be created, is the client's \
+              mistake; clients retry a 500, and would do so indefinitely",
         places: &[
             ("create/get-version-of-no-number", "code"),
             ("create/with-a-version", "code"),
@@ -15,19 +15,21 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "An update with a resourceVersion that is no number is a conflict (409), where the real server says 500",
-        why: "it is not the newest version, whatever it is",
+        what: "An update with a non-numeric resourceVersion gets a 409 where the real server sends a \
+              500",
+        why: "whatever it is, it is not the newest version",
         places: &[("update/version-of-no-number", "code")],
     },
     Known {
-        what: "A request without a token is 401",
-        why: "as on a real server with `--anonymous-auth=false`; `Builder::anonymous` lets everybody in",
+        what: "A request without a token gets a 401",
+        why: "as on a real server with `--anonymous-auth=false`; `Builder::anonymous` accepts such \
+              requests",
         places: &[("access/anonymous-*", "code")],
     },
     Known {
-        what: "Messages do not repeat what was sent",
-        why: "the real server shows the body that it cannot read, and the whole of an object that a patch spoils: \
-              secrets among them",
+        what: "Messages do not quote the request",
+        why: "the real server quotes a body that it cannot parse, and the whole object that a patch \
+              makes invalid, even if it is a Secret",
         places: &[
             ("bodies/empty", "body.message"),
             ("bodies/no-json", "body.message"),
@@ -40,9 +42,9 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "What is wrong with JSON, or with a kind, is said in other words",
-        why: "the real server's are those of Go's decoder and of its own types and source files; code and reason \
-              are the same",
+        what: "Errors about invalid JSON or an invalid kind are worded differently",
+        why: "the real server's messages come from Go's decoder and name its types and source files; \
+              code and reason are the same",
         places: &[
             ("bodies/words", "body.message"),
             ("bodies/a-number", "body.message"),
@@ -67,8 +69,8 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "A cause is named once",
-        why: "the real server checks metadata several times on an update, and repeats what it finds",
+        what: "Each cause is listed once",
+        why: "the real server validates metadata several times in an update, and repeats its findings",
         places: &[
             ("finalizers/one-more", "missing body.details.causes[01]"),
             ("update/with-times", "missing body.details.causes[01]"),
@@ -77,8 +79,8 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "The columns of tables are described in other words",
-        why: "kubectl does not show them; the names, types, formats, priorities and cells are the same",
+        what: "The descriptions of table columns are worded differently",
+        why: "kubectl does not show them; names, types, formats, priorities and cells are the same",
         places: &[
             ("kinds/*-table", "body.columnDefinitions*.description"),
             ("status/table", "body.columnDefinitions*.description"),
@@ -92,13 +94,14 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "`/version` says that it is another program",
-        why: "people should see it",
+        what: "`/version` identifies a different program",
+        why: "users should be able to tell",
         places: &[("paths/version", "body.*")],
     },
     Known {
-        what: "A definition is established when it is made, and gone when it is deleted",
-        why: "the real server takes a moment for each, and shows what it has got to; nothing is gained by waiting",
+        what: "A definition is established as soon as it is created, and gone as soon as it is deleted",
+        why: "the real server takes a moment for each, and shows its progress; waiting would serve \
+              no purpose",
         places: &[("custom/define", "*body.status.*"), ("custom/undefine", "body.kind")],
     },
 ];

@@ -1,11 +1,11 @@
-//! What is done, but not all of it.
+//! Simplifications.
 
 use super::Known;
 
 pub(super) const KNOWN: &[Known] = &[
     Known {
-        what: "Most defaults of a spec are not filled in",
-        why: "only those are that kubectl and controllers look at",
+        what: "Most defaults of a spec are not set",
+        why: "only those that kubectl and controllers read are set",
         places: &[
             ("kinds/*", "missing body.spec*"),
             ("kinds/podtemplate-*", "missing body.template.*"),
@@ -17,8 +17,8 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "Labels, annotations and finalizers that some kinds are given are not there",
-        why: "they are for controllers that are not there either: the protection of volumes, jobs, daemon sets",
+        what: "Labels, annotations and finalizers that the real server adds to some kinds are missing",
+        why: "they serve controllers that are missing too: volume protection, jobs, daemon sets",
         places: &[
             ("kinds/claim-*", "missing body*metadata.*"),
             ("kinds/claim-after", "code"),
@@ -32,8 +32,8 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "An empty list stays what it was sent as",
-        why: "the real server stores protobuf, which has none, and shows `null` or nothing",
+        what: "An empty list is stored as it was sent",
+        why: "the real server stores protobuf, which has no empty lists, and returns `null` or nothing",
         places: &[
             ("metadata/role-with-colon", "body.rules"),
             ("kinds/clusterrole-*", "body.rules"),
@@ -44,23 +44,24 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "The generation of an endpoint slice counts what that of others does",
-        why: "the real server counts changes of its labels, too, and only there",
+        what: "The generation of an endpoint slice counts the same changes as that of other kinds",
+        why: "the real server also counts changes of labels, for this kind only",
         places: &[("kinds/slice-label", "body.metadata.generation")],
     },
     Known {
-        what: "Fields that a kind has not are kept, whatever `fieldValidation` says",
-        why: "there are no schemas of the built-in kinds; config maps, secrets and all metadata are checked",
+        what: "Unknown fields are kept, whatever `fieldValidation` says",
+        why: "there are no schemas of the built-in kinds; only config maps, secrets and metadata are \
+              validated",
         places: &[("bodies/unknown-fields", "extra body.colour"), ("bodies/strict", "code")],
     },
     Known {
-        what: "Custom objects are not checked against their schema",
-        why: "no schemas, no pruning, no CEL",
+        what: "Custom objects are not validated against their schema",
+        why: "there are no schemas, no pruning and no CEL",
         places: &[("custom/wrong-type", "code")],
     },
     Known {
-        what: "Some rules of definitions are not checked",
-        why: "they are about the schema",
+        what: "Some rules for definitions are not enforced",
+        why: "they concern the schema",
         places: &[
             ("definitions/two-storages", "missing body.details.causes[01]"),
             ("definitions/no-schema", "missing body.details.causes[01]"),
@@ -68,33 +69,36 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "Whoever may not do anything with a resource that does not exist is told so (404), not that he may not (403)",
-        why: "what is denied is denied for resources that are served",
+        what: "A request for a resource that does not exist gets a 404, even if the user has no \
+              permissions (403 on the real server)",
+        why: "denials apply only to resources that are served",
         places: &[("access/unknown-resource", "code")],
     },
     Known {
-        what: "`PUT` to a collection of custom objects is 405, not 400",
+        what: "`PUT` to a collection of custom objects gets a 405, not a 400",
         why: "as for other resources",
         places: &[("custom/put-collection", "code")],
     },
     Known {
-        what: "Discovery is JSON, whatever `Accept` says",
-        why: "clients that ask for it take JSON",
+        what: "Discovery is always JSON, whatever `Accept` says",
+        why: "all clients of discovery accept JSON",
         places: &[("discovery/xml*", "code"), ("discovery/table", "code")],
     },
     Known {
         what: "A new node has no status",
-        why: "the real server shows the fields that are never left out, with nothing in them; a kubelet fills them in",
+        why: "the real server returns the fields that are never omitted, empty; a kubelet fills them \
+              in",
         places: &[("kinds/node-*", "missing body.status")],
     },
     Known {
-        what: "Events may be about objects in other namespaces, and be changed in any way",
-        why: "of what an object says beside its metadata little is checked",
+        what: "Events may refer to objects in other namespaces, and may be changed in any way",
+        why: "little apart from metadata is validated",
         places: &[("events/patch", "code"), ("events/elsewhere", "code")],
     },
     Known {
-        what: "A pod that is deleted goes at once",
-        why: "there is no kubelet that would end it; with `Builder::pods_run` there is, and it takes its time",
+        what: "A deleted pod is removed at once",
+        why: "there is no kubelet to terminate it; with `Builder::pods_run` there is one, and it \
+              respects the grace period",
         places: &[
             ("pods/delete-slowly", "body.metadata.deletionGracePeriodSeconds"),
             ("pods/going", "code"),
@@ -103,8 +107,8 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "A spec may be anything",
-        why: "there are no rules for it: a pod may have no containers",
+        what: "Specs are not validated",
+        why: "there are no rules for them: a pod may have no containers",
         places: &[("pods/without-*", "code")],
     },
 ];
