@@ -1,6 +1,7 @@
 //! From a kubeconfig, a pod's service account, or nothing at all to a client.
 
 mod credentials;
+mod plugin;
 mod proxy;
 
 use std::fmt;
@@ -122,7 +123,7 @@ impl Cluster {
             return Self::from_kubeconfig(&sources, options).await.map(Some);
         }
         if in_cluster() {
-            return Self::from_service_account(options).map(Some);
+            return Self::from_service_account(options).await.map(Some);
         }
         for (flag, value) in
             [("context", &options.context), ("cluster", &options.cluster), ("user", &options.user)]
@@ -205,17 +206,17 @@ impl Cluster {
         if let Some(host) = config.proxy_url.as_ref().and_then(Uri::host) {
             origin.push_str(&format!(", through the proxy {host}"));
         }
-        Self::new(config, origin, options)
+        Self::new(config, origin, options).await
     }
 
-    fn from_service_account(options: &Options) -> Result<Self, String> {
+    async fn from_service_account(options: &Options) -> Result<Self, String> {
         let config = Config::incluster().map_err(|error| {
             format!("this is a pod, but its service account cannot be used: {error}")
         })?;
-        Self::new(config, "this pod's service account".to_owned(), options)
+        Self::new(config, "this pod's service account".to_owned(), options).await
     }
 
-    fn new(mut config: Config, origin: String, options: &Options) -> Result<Self, String> {
+    async fn new(mut config: Config, origin: String, options: &Options) -> Result<Self, String> {
         if options.act_as.is_some() {
             config.auth_info.impersonate.clone_from(&options.act_as);
             config.auth_info.impersonate_groups =
@@ -228,9 +229,11 @@ impl Cluster {
         let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = config.default_namespace.clone();
         let place = Place { address, origin };
-        let exec = config.auth_info.exec.clone();
-        let client = kube_informer::client(config)
-            .map_err(|error| credentials::unmade(&error, &place, exec.as_ref()))?;
+        let client = match plugin::take(&mut config) {
+            Some(exec) => plugin::client(config, exec, &place).await?,
+            None => kube_informer::client(config)
+                .map_err(|error| credentials::unmade(&error, &place))?,
+        };
         Ok(Self { client, namespace, place, demo: None })
     }
 }

@@ -192,6 +192,36 @@ fn programs_give_credentials_or_are_named() {
     }
 }
 
+/// A token that expires within the minute is used until then: cloud providers give out such tokens.
+#[test]
+fn a_credential_plugin_runs_once_per_command() {
+    let cluster = Cluster::start("exec-once");
+    cluster.pod("nginx", &json!({}));
+    let home = directory("watch-exec-once-home");
+    let (file, runs) = (home.join("config"), home.join("runs"));
+    let script = format!(
+        "echo >>'{}'; echo '{{\"kind\": \"ExecCredential\", \"status\": {{\"token\": \"{TOKEN}\", \
+         \"expirationTimestamp\": \"'$(date -u -d '+50 seconds' +%FT%TZ)'\"}}}}'",
+        runs.display()
+    );
+    let exec = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", script],
+    });
+    let text = kubeconfig(&format!("http://{}", cluster.address()))
+        .replace("user: {}", &format!("user: {{exec: {exec}}}"));
+    fs::write(&file, text).unwrap();
+    for arguments in [
+        &["watch", "pods", "-o", "name", "--count", "1"][..],
+        &["get", "pods,deploy", "-o", "name"],
+        &["doctor", "pods"],
+    ] {
+        let _ = fs::remove_file(&runs);
+        let run = ended(tool(&home, arguments, Some(&file)));
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert_eq!(fs::read_to_string(&runs).unwrap(), "\n", "{arguments:?}");
+    }
+}
+
 #[test]
 fn a_context_that_is_not_there_names_those_that_are() {
     let home = directory("watch-context");
