@@ -95,6 +95,17 @@ pub const GZIP_BYTES_MIN: usize = 128 * 1024;
 /// Requests, and deliveries to watches, that the record keeps; older ones are forgotten.
 pub const RECORD_MAX: usize = 100_000;
 
+/// Bytes of requests that the record keeps, whatever their number: a hundred thousand requests of the
+/// usual length, and a thousand of the longest.
+pub const RECORD_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Requests without a known user that the record keeps: enough to see what a misconfigured client
+/// tries. Anybody who reaches the socket can send them.
+pub const RECORD_REFUSED_MAX: usize = 1_000;
+
+/// The beginning of the URI (and of each other text) that is kept of such a request.
+pub const RECORD_REFUSED_BYTES_MAX: usize = 256;
+
 /// Events about pods that run: some 200 pods' worth. A real server keeps them for an hour.
 pub const POD_EVENTS_MAX: usize = 1_000;
 

@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::limits::RECORD_MAX;
+use crate::limits::{RECORD_BYTES_MAX, RECORD_MAX, RECORD_REFUSED_BYTES_MAX, RECORD_REFUSED_MAX};
 use crate::request::Verb;
 use crate::store::{EventType, Key};
 
@@ -20,11 +19,11 @@ pub struct RequestRecord {
     pub at: Duration,
     /// The newest version when the request came.
     pub revision: u64,
-    /// Who asked; empty if nobody that is known.
+    /// The user; empty if the request was refused for want of a known one.
     pub user: String,
     /// The HTTP method.
     pub method: String,
-    /// Path and query.
+    /// Path and query; only their beginning if the request was refused without a known user.
     pub uri: String,
     /// The verb, if it is about a resource.
     pub verb: Option<Verb>,
@@ -58,36 +57,59 @@ pub struct Delivery {
 /// The last requests and deliveries.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
-    ids: AtomicU64,
-    requests: Mutex<VecDeque<RequestRecord>>,
+    requests: Mutex<Requests>,
     deliveries: Mutex<VecDeque<Delivery>>,
 }
 
+/// The last requests, bounded in number and in bytes.
+///
+/// Requests of users and requests that were refused for want of one are kept apart: a client without
+/// a token takes little memory and pushes nothing out of the record of those that have one.
+#[derive(Debug, Default)]
+struct Requests {
+    last_id: u64,
+    of_users: Bounded,
+    refused: Bounded,
+}
+
+/// A queue of requests in the order of their ids.
+#[derive(Debug, Default)]
+struct Bounded {
+    queue: VecDeque<RequestRecord>,
+    bytes: usize,
+}
+
 impl Record {
-    /// Keeps a request, under the id that it is given.
-    pub(crate) fn request(&self, mut request: RequestRecord) -> u64 {
-        let mut requests = self.requests.lock();
-        request.id = self.ids.fetch_add(1, Ordering::Relaxed) + 1;
-        let id = request.id;
-        push_bounded(&mut requests, request);
-        id
+    /// Keeps a request of a user, under the id that it is given.
+    pub(crate) fn request(&self, request: RequestRecord) -> u64 {
+        self.requests.lock().push(request)
+    }
+
+    /// Keeps the beginning of a request whose sender is not known.
+    pub(crate) fn refused(&self, request: RequestRecord) -> u64 {
+        self.requests.lock().push_refused(request)
     }
 
     /// Completes a request that is still remembered.
     pub(crate) fn amend(&self, id: u64, change: impl FnOnce(&mut RequestRecord)) {
-        let mut requests = self.requests.lock();
-        let at = requests.partition_point(|request| request.id < id);
-        if let Some(request) = requests.get_mut(at).filter(|request| request.id == id) {
-            change(request);
-        }
+        self.requests.lock().amend(id, change);
     }
 
     pub(crate) fn delivery(&self, delivery: Delivery) {
-        push_bounded(&mut self.deliveries.lock(), delivery);
+        let mut deliveries = self.deliveries.lock();
+        if deliveries.len() == RECORD_MAX {
+            deliveries.pop_front();
+        }
+        deliveries.push_back(delivery);
     }
 
     pub(crate) fn requests(&self) -> Vec<RequestRecord> {
-        self.requests.lock().iter().cloned().collect()
+        let requests = self.requests.lock();
+        let mut all: Vec<_> = requests.of_users.queue.iter().cloned().collect();
+        all.extend(requests.refused.queue.iter().cloned());
+        // Two runs, each in order: the sort merges them.
+        all.sort_by_key(|request| request.id);
+        all
     }
 
     pub(crate) fn deliveries(&self) -> Vec<Delivery> {
@@ -95,14 +117,133 @@ impl Record {
     }
 
     pub(crate) fn clear(&self) {
-        self.requests.lock().clear();
+        let mut requests = self.requests.lock();
+        requests.of_users = Bounded::default();
+        requests.refused = Bounded::default();
         self.deliveries.lock().clear();
     }
 }
 
-fn push_bounded<T>(queue: &mut VecDeque<T>, item: T) {
-    if queue.len() == RECORD_MAX {
-        queue.pop_front();
+impl Requests {
+    fn push(&mut self, mut request: RequestRecord) -> u64 {
+        self.last_id += 1;
+        request.id = self.last_id;
+        self.of_users.push(request, RECORD_MAX);
+        self.last_id
     }
-    queue.push_back(item);
+
+    fn push_refused(&mut self, request: RequestRecord) -> u64 {
+        self.last_id += 1;
+        let request = RequestRecord {
+            id: self.last_id,
+            method: beginning(&request.method),
+            uri: beginning(&request.uri),
+            // These repeat parts of the URI.
+            resource: beginning(&request.resource),
+            namespace: beginning(&request.namespace),
+            name: beginning(&request.name),
+            ..request
+        };
+        self.refused.push(request, RECORD_REFUSED_MAX);
+        self.last_id
+    }
+
+    fn amend(&mut self, id: u64, change: impl FnOnce(&mut RequestRecord)) {
+        for queue in [&mut self.of_users, &mut self.refused] {
+            if let Some(request) = queue.get_mut(id) {
+                return change(request);
+            }
+        }
+    }
+}
+
+impl Bounded {
+    fn push(&mut self, request: RequestRecord, max: usize) {
+        self.bytes += request.bytes();
+        self.queue.push_back(request);
+        while self.queue.len() > max || self.bytes > RECORD_BYTES_MAX {
+            let Some(oldest) = self.queue.pop_front() else { break };
+            self.bytes -= oldest.bytes();
+        }
+    }
+
+    fn get_mut(&mut self, id: u64) -> Option<&mut RequestRecord> {
+        let at = self.queue.partition_point(|request| request.id < id);
+        self.queue.get_mut(at).filter(|request| request.id == id)
+    }
+}
+
+impl RequestRecord {
+    /// The memory that it takes. `status` and `faults`, which change later, do not count: the names
+    /// of faults are few and short.
+    fn bytes(&self) -> usize {
+        let texts =
+            [&self.user, &self.method, &self.uri, &self.resource, &self.namespace, &self.name];
+        size_of::<Self>() + texts.iter().map(|text| text.len()).sum::<usize>()
+    }
+}
+
+/// The beginning of a text, in memory of its own.
+fn beginning(text: &str) -> String {
+    let max = RECORD_REFUSED_BYTES_MAX.min(text.len());
+    let end = (0..=max).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    text[..end].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(uri: &str) -> RequestRecord {
+        RequestRecord {
+            id: 0,
+            at: Duration::ZERO,
+            revision: 1,
+            user: String::new(),
+            method: "GET".to_owned(),
+            uri: uri.to_owned(),
+            verb: None,
+            resource: String::new(),
+            namespace: String::new(),
+            name: uri.to_owned(),
+            status: None,
+            faults: Vec::new(),
+        }
+    }
+
+    fn bytes_kept(record: &Record) -> usize {
+        record.requests().iter().map(RequestRecord::bytes).sum()
+    }
+
+    #[test]
+    fn memory_of_requests_is_bounded_in_bytes() {
+        let record = Record::default();
+        let uri = "x".repeat(256 * 1024);
+        let sent = 2 * RECORD_BYTES_MAX / uri.len();
+        for _ in 0..sent {
+            record.request(request(&uri));
+        }
+        let kept = record.requests();
+        assert!(bytes_kept(&record) <= RECORD_BYTES_MAX);
+        assert!(kept.len() > sent / 8, "no more is forgotten than must be: {}", kept.len());
+        assert_eq!(kept.last().unwrap().id, sent as u64);
+    }
+
+    #[test]
+    fn refused_requests_take_little_and_push_nothing_out() {
+        let record = Record::default();
+        let known = record.request(request("/api"));
+        let uri = "\u{e9}".repeat(30_000);
+        for _ in 0..3 * RECORD_REFUSED_MAX {
+            record.refused(request(&uri));
+        }
+        let kept = record.requests();
+        assert_eq!((kept[0].id, kept.len()), (known, 1 + RECORD_REFUSED_MAX));
+        assert!(kept.is_sorted_by(|a, b| a.id < b.id));
+        assert!(bytes_kept(&record) < 2 * 1024 * 1024, "{} bytes", bytes_kept(&record));
+        let last = kept.last().unwrap();
+        assert!(uri.starts_with(&last.uri) && last.uri.len() >= RECORD_REFUSED_BYTES_MAX - 1);
+        record.amend(last.id, |request| request.status = Some(401));
+        assert_eq!(record.requests().last().unwrap().status, Some(401));
+    }
 }

@@ -96,7 +96,11 @@ impl Shared {
             return Ok(answer.unwrap_or_else(|status| failure(&status, codec)));
         }
         let mut target = route(&parts.method, &parts.uri, &self.registry.read());
-        let id = self.record.request(self.record_of(&parts, user.as_ref().ok(), &target));
+        let record = self.record_of(&parts, user.as_ref().ok(), &target);
+        let id = match user {
+            Ok(_) => self.record.request(record),
+            Err(_) => self.record.refused(record),
+        };
         let connections = self.connections.current();
         let about = target.as_ref().ok().and_then(Option::as_ref);
         let mut exposure = self.expose(id, &parts, user.as_ref().ok(), about, &connections);

@@ -44,6 +44,28 @@ async fn requests_are_recorded_in_their_order_with_their_outcome() {
     assert!(server.requests().is_empty() && server.deliveries().is_empty());
 }
 
+/// Anybody who reaches the socket can send these.
+#[tokio::test(start_paused = true)]
+async fn requests_without_a_token_take_little_memory() {
+    let server = ApiServer::start();
+    Client::of(&server).get(MAPS).await.ok();
+    let stranger = Client::through(server.service());
+    let uri = format!("{MAPS}/{}?labelSelector={0}", "x".repeat(30_000));
+    let sent = 2 * embedded_apiserver::limits::RECORD_REFUSED_MAX;
+    for _ in 0..sent {
+        assert_eq!(stranger.request(&"X".repeat(5_000), &uri, &[], "").await.code, 401);
+    }
+    let requests = server.requests();
+    assert_eq!(requests[0].status, Some(200), "requests of users are not pushed out");
+    assert!(requests.len() < sent);
+    let texts = |r: &embedded_apiserver::RequestRecord| {
+        r.uri.len() + r.method.len() + r.name.len() + r.namespace.len() + r.resource.len()
+    };
+    assert!(requests.iter().all(|request| texts(request) < 2_000));
+    assert!(uri.starts_with(&requests.last().unwrap().uri));
+    assert_eq!(requests.last().unwrap().status, Some(401));
+}
+
 /// Objects that a test puts in place are not a client's doing.
 #[tokio::test(start_paused = true)]
 async fn what_a_test_does_directly_is_not_recorded() {
