@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 use parking_lot::RwLock;
 
 use crate::filter::Filter;
@@ -88,14 +88,17 @@ impl Denial {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct User(pub(crate) Arc<str>);
 
-/// Who clients in process, and the first token, are.
+/// The user of clients in process, and of the first token.
 pub(crate) const ADMIN: &str = "kubernetes-admin";
 
-/// Who shows no token, where none is asked for.
+/// The user of requests without a token, where none is asked for.
 const ANONYMOUS: &str = "system:anonymous";
 
-/// Who the administrator wants to be: `kubectl --as`. Groups mean nothing here, and are not looked at.
+/// The user that the administrator acts as: `kubectl --as`. Groups mean nothing here.
 const IMPERSONATE_USER: &str = "impersonate-user";
+
+/// The headers of impersonation all begin with this.
+const IMPERSONATE: &str = "impersonate-";
 
 impl Access {
     pub(crate) fn new(required: bool) -> Self {
@@ -131,27 +134,41 @@ impl Access {
         self.denials.write().clear();
     }
 
-    /// Who sent a request that came over a socket.
+    /// Returns the user that a request over a socket acts as.
+    ///
+    /// It fails closed: a header that decides about access and cannot be read is an error, never
+    /// taken for one that is not there.
     pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<User, Status> {
-        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let token = header.and_then(|value| value.strip_prefix("Bearer ")).map(str::trim);
-        let user = match token.and_then(|token| self.tokens.read().get(token).cloned()) {
-            Some(user) => user,
+        let user = match bearer_token(headers)? {
+            // Anonymous access is for requests without a token: a wrong one is a mistake to be told.
+            Some(token) => {
+                self.tokens.read().get(token).cloned().ok_or_else(Status::unauthorized)?
+            }
             None if self.required => return Err(Status::unauthorized()),
             None => Arc::from(ANONYMOUS),
         };
-        let act_as = headers.get(IMPERSONATE_USER).and_then(|value| value.to_str().ok());
-        let Some(act_as) = act_as.filter(|name| !name.is_empty()) else { return Ok(User(user)) };
-        // Who is let in without a token is the administrator, for want of another.
-        if &*user != ADMIN && (self.required || &*user != ANONYMOUS) {
-            let why = format!(
-                "User {user:?} cannot impersonate resource \"users\" in API group \"\" at the \
-                 cluster scope"
-            );
-            let users = GroupResource { group: "", resource: "users" };
-            return Err(Status::forbidden(users, act_as, why));
+        match impersonated(headers)? {
+            Some(name) => self.impersonate(&user, name),
+            None => Ok(User(user)),
         }
-        Ok(User(Arc::from(act_as)))
+    }
+
+    fn impersonate(&self, user: &str, name: &str) -> Result<User, Status> {
+        let allowed = match user {
+            ADMIN => true,
+            // Where no token is asked for, the anonymous user stands in for the administrator. It
+            // does not become the administrator: what needs the token goes on needing it.
+            ANONYMOUS => !self.required && name != ADMIN,
+            _ => false,
+        };
+        if allowed {
+            return Ok(User(Arc::from(name)));
+        }
+        let why = format!(
+            "User {user:?} cannot impersonate resource \"users\" in API group \"\" at the cluster \
+             scope"
+        );
+        Err(Status::forbidden(GroupResource { group: "", resource: "users" }, name, why))
     }
 
     /// Whether the user may do it.
@@ -161,6 +178,34 @@ impl Access {
             return Ok(());
         }
         Err(forbidden(user, target))
+    }
+}
+
+/// Returns the bearer token of a request, read as a real server does: the scheme in any case, then one
+/// space. Other schemes, and an empty token, count as none.
+fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, Status> {
+    let Some(header) = headers.get(AUTHORIZATION) else { return Ok(None) };
+    let text = header.to_str().map_err(|_| Status::unauthorized())?;
+    let mut parts = text.trim().split(' ');
+    let bearer = parts.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
+    Ok(parts.next().filter(|token| bearer && !token.is_empty()))
+}
+
+/// Returns the name of the user to act as, if there is one.
+fn impersonated(headers: &HeaderMap) -> Result<Option<&str>, Status> {
+    let name = headers.get(IMPERSONATE_USER).map_or(&b""[..], HeaderValue::as_bytes);
+    let name = str::from_utf8(name)
+        .map_err(|_| Status::bad_request("the header Impersonate-User is not UTF-8"))?;
+    if !name.is_empty() {
+        return Ok(Some(name));
+    }
+    let other = headers.keys().find(|key| key.as_str().starts_with(IMPERSONATE));
+    match other.filter(|key| *key != IMPERSONATE_USER) {
+        // The request is meant to have fewer rights than its token: it must not run with all of them.
+        Some(header) => {
+            Err(Status::internal(format!("requested {header} without impersonating a user")))
+        }
+        None => Ok(None),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use embedded_apiserver::{ApiServer, Denial, Verb};
 use serde_json::json;
+use tower_service::Service as _;
 
 use crate::harness::{Client, MAPS, failure, map};
 
@@ -58,6 +59,53 @@ async fn the_administrator_may_act_as_others_and_nobody_else_may() {
     let details = json!({"name": "jane", "kind": "users"});
     assert_eq!((answer.code, answer.json()), (403, failure(403, "Forbidden", message, details)));
     assert_eq!(ask("Bearer wrong", "jane").await.code, 401);
+}
+
+/// A name that is dropped because it cannot be read would leave the rights of the administrator.
+#[tokio::test(start_paused = true)]
+async fn impersonation_never_fails_open() {
+    let server = ApiServer::builder().token("admin").build();
+    let ask = async |header: &str, value: &[u8]| {
+        let request = http::Request::get(MAPS)
+            .header("authorization", "Bearer admin")
+            .header(header, http::HeaderValue::from_bytes(value).unwrap());
+        let request = request.body(http_body_util::Full::<bytes::Bytes>::default()).unwrap();
+        server.service().call(request).await.unwrap().status().as_u16()
+    };
+    assert_eq!(ask("impersonate-user", b"jane\xff").await, 400);
+    assert_eq!(server.requests().last().unwrap().user, "");
+    assert_eq!(ask("impersonate-user", "Jos\u{e9}".as_bytes()).await, 200);
+    assert_eq!(server.requests().last().unwrap().user, "Jos\u{e9}");
+    for header in ["impersonate-group", "impersonate-uid", "impersonate-extra-scopes"] {
+        assert_eq!(ask(header, b"viewers").await, 500, "{header} without a user");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_scheme_of_a_token_has_no_case() {
+    let server = ApiServer::builder().token("right").build();
+    let client = Client::through(server.service());
+    for header in ["bearer right", "BEARER right", " Bearer right "] {
+        client.request("GET", MAPS, &[("authorization", header)], "").await.ok();
+    }
+    for header in ["Bearer", "Bearer ", "Bearer  right", "Bearerright"] {
+        let answer = client.request("GET", MAPS, &[("authorization", header)], "").await;
+        assert_eq!(answer.code, 401, "{header:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn anonymous_access_is_not_for_wrong_tokens() {
+    let server = ApiServer::builder().token("right").anonymous(true).build();
+    let client = Client::through(server.service());
+    client.get(MAPS).await.ok();
+    assert_eq!(server.requests().last().unwrap().user, "system:anonymous");
+    for header in ["Bearer wrong", "bearer wrong", "Bearer \u{e9}"] {
+        let answer = client.request("GET", MAPS, &[("authorization", header)], "").await;
+        assert_eq!(answer.code, 401, "{header:?}");
+    }
+    client.request("GET", MAPS, &[("authorization", "Bearer right")], "").await.ok();
+    assert_eq!(server.requests().last().unwrap().user, "kubernetes-admin");
 }
 
 #[tokio::test(start_paused = true)]

@@ -98,8 +98,7 @@ async fn it_is_for_the_administrator_only() {
         let server = builder().anonymous(anonymous).build();
         server.access().add_token("other", "jane");
         let nobody = if anonymous { 403 } else { 401 };
-        for (token, expected) in [("", nobody), ("wrong", nobody), ("other", 403), ("secret", 200)]
-        {
+        for (token, expected) in [("", nobody), ("wrong", 401), ("other", 403), ("secret", 200)] {
             for (method, body) in [("GET", ""), ("POST", "any reset"), ("DELETE", "")] {
                 let (code, body) = ask(&server, token, method, FAULTS, body).await;
                 assert_eq!(code, expected, "{method} as {token:?}: {body}");
@@ -108,6 +107,15 @@ async fn it_is_for_the_administrator_only() {
         }
         assert_eq!(server.faults().pending(), 0);
     }
+}
+
+/// Anonymous clients may act as others, but not as the administrator, whose token this asks for.
+#[tokio::test(start_paused = true)]
+async fn impersonation_does_not_stand_in_for_the_token() {
+    let server = builder().anonymous(true).build();
+    let request = http::Request::get(FAULTS).header("impersonate-user", "kubernetes-admin");
+    let request = request.body(Full::new(bytes::Bytes::new())).unwrap();
+    assert_eq!(server.service().call(request).await.unwrap().status(), 403);
 }
 
 #[tokio::test(start_paused = true)]
