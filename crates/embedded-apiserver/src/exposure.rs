@@ -51,7 +51,7 @@ pub(crate) struct Exposure {
 struct Exposed {
     server: ApiServer,
     id: u64,
-    user: Option<User>,
+    user: User,
     target: Option<Target>,
     /// None in process.
     connection: Option<Connection>,
@@ -61,6 +61,7 @@ struct Exposed {
 impl Shared {
     /// Finds what waits for a request. Nothing is prepared where nothing can: watches are exposed
     /// for as long as they run, other requests only to the rules that are there when they come.
+    /// Requests without a known user are exempt: they must not use up faults that are meant for others.
     pub(crate) fn expose(
         self: &Arc<Self>,
         id: u64,
@@ -69,6 +70,7 @@ impl Shared {
         target: Option<&Target>,
         connections: &CancellationToken,
     ) -> Exposure {
+        let Some(user) = user else { return Exposure::default() };
         let watches = target.is_some_and(|target| target.verb == Verb::Watch);
         if !watches && self.faults.count() == 0 {
             return Exposure::default();
@@ -77,7 +79,7 @@ impl Shared {
         let request = Exposed {
             server: ApiServer { shared: Arc::clone(self) },
             id,
-            user: user.cloned(),
+            user: user.clone(),
             target: target.cloned(),
             connection: parts.extensions.get().cloned(),
             connections: connections.clone(),
@@ -188,9 +190,9 @@ impl Exposure {
 impl Exposed {
     /// As if the user were not allowed to: clients read from it what to grant to whom.
     fn forbidden(&self) -> Status {
-        match (&self.user, &self.target) {
-            (Some(user), Some(target)) => access::forbidden(user, target),
-            _ => Status::of_code(StatusCode::FORBIDDEN),
+        match &self.target {
+            Some(target) => access::forbidden(&self.user, target),
+            None => Status::of_code(StatusCode::FORBIDDEN),
         }
     }
 

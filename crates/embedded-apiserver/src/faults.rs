@@ -100,11 +100,7 @@ impl FaultState {
     }
 
     /// What the rules hold in store for a new request, and which is the newest of them.
-    pub(crate) fn meet_request(
-        &self,
-        user: Option<&User>,
-        target: Option<&Target>,
-    ) -> (Vec<Waiting>, u64) {
+    pub(crate) fn meet_request(&self, user: &User, target: Option<&Target>) -> (Vec<Waiting>, u64) {
         let mut rules = self.rules.lock();
         let waiting = rules.iter_mut().filter_map(|rule| rule.meet_request(user, target));
         (waiting.collect(), self.newest.load(Ordering::Relaxed))
@@ -113,7 +109,7 @@ impl FaultState {
     /// The same of the rules that came since a watch looked at them last.
     pub(crate) fn meet_running_watch(
         &self,
-        user: Option<&User>,
+        user: &User,
         target: Option<&Target>,
         seen: u64,
     ) -> (Vec<Waiting>, u64) {

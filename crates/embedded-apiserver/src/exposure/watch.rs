@@ -240,8 +240,7 @@ impl Chances {
         }
         let Exposed { user, target, server, .. } = &*self.request;
         let faults = &server.shared.faults;
-        let (news, newest) =
-            faults.meet_running_watch(user.as_ref(), target.as_ref(), self.newest_rule);
+        let (news, newest) = faults.meet_running_watch(user, target.as_ref(), self.newest_rule);
         self.waiting.extend(news);
         self.newest_rule = newest;
     }

@@ -69,11 +69,7 @@ pub(crate) struct Rule {
 
 impl Rule {
     /// What it holds in store for a request that has just come.
-    pub(crate) fn meet_request(
-        &mut self,
-        user: Option<&User>,
-        target: Option<&Target>,
-    ) -> Option<Waiting> {
+    pub(crate) fn meet_request(&mut self, user: &User, target: Option<&Target>) -> Option<Waiting> {
         if !self.fits(user, target) {
             return None;
         }
@@ -88,7 +84,7 @@ impl Rule {
     /// What it holds in store for a watch that was there before it.
     pub(crate) fn meet_running_watch(
         &self,
-        user: Option<&User>,
+        user: &User,
         target: Option<&Target>,
     ) -> Option<Waiting> {
         if self.nth.is_some() || !self.fits(user, target) {
@@ -98,8 +94,8 @@ impl Rule {
         Some(self.waiting(point))
     }
 
-    fn fits(&self, user: Option<&User>, target: Option<&Target>) -> bool {
-        self.filter.fits(user.map_or("", |user| &user.0), target)
+    fn fits(&self, user: &User, target: Option<&Target>) -> bool {
+        self.filter.fits(&user.0, target)
     }
 
     fn waiting(&self, point: Point) -> Waiting {

@@ -2,7 +2,11 @@
 
 use std::io::ErrorKind;
 
+use bytes::Bytes;
 use embedded_apiserver::{ApiServer, Fault, FiredFault, Verb};
+use http::Request;
+use http_body_util::Full;
+use tower_service::Service as _;
 
 use crate::support::{Frames, MAPS, add, broken_get, get, is_silent, record, server};
 
@@ -24,6 +28,20 @@ async fn once_unless_told_otherwise() {
     assert_eq!(server.faults().pending(), 1);
     assert_eq!(codes(&server, 3).await, [500, 200, 200]);
     assert_eq!(server.faults().pending(), 0);
+}
+
+/// Anybody who reaches a socket could otherwise use up what a test has prepared.
+#[tokio::test(start_paused = true)]
+async fn requests_without_a_token_use_no_fault_up() {
+    let server = server();
+    server.faults().any().inject(Fault::status(500));
+    server.faults().on(Verb::List).nth(2).inject(Fault::status(503));
+    for _ in 0..3 {
+        let request = Request::get(MAPS).body(Full::<Bytes>::default()).unwrap();
+        assert_eq!(server.service().call(request).await.unwrap().status(), 401);
+    }
+    assert_eq!(server.faults().pending(), 2);
+    assert_eq!(codes(&server, 3).await, [500, 503, 200]);
 }
 
 #[tokio::test(start_paused = true)]
