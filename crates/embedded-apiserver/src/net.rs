@@ -7,6 +7,7 @@
 //!   sees a reset, as it would if the process had died.
 
 mod accept;
+mod host;
 mod identity;
 mod kubeconfig;
 mod orderly;
@@ -31,6 +32,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::limits::SHUTDOWN_GRACE;
 use crate::server::{ApiServer, Shared};
+use host::HostRule;
 use tls::Certificates;
 
 pub use identity::Identity;
@@ -58,6 +60,7 @@ pub struct Listening {
 struct Reins {
     shared: Arc<Shared>,
     tls: Option<TlsAcceptor>,
+    host_rule: HostRule,
     /// Ends everything in an orderly way.
     closing: CancellationToken,
     /// Ends everything at once.
@@ -100,6 +103,10 @@ impl ApiServer {
 impl Listener {
     /// Speaks HTTP without TLS. Clients of the Go library, kubectl among them, send no token then:
     /// let them in with [`Builder::anonymous`](crate::Builder::anonymous).
+    ///
+    /// Requests that a web page may have made a browser send are refused with a 403: on a loopback
+    /// address those to a host other than `localhost` or a loopback address, and everywhere those with
+    /// the `Origin` of another host.
     pub fn plain(mut self, plain: bool) -> Self {
         self.plain = plain;
         self
@@ -150,6 +157,7 @@ impl Listener {
         };
         let reins = Arc::new(Reins {
             shared: Arc::clone(&self.server.shared),
+            host_rule: HostRule::of(tls.is_some(), addr.ip()),
             tls,
             closing: CancellationToken::new(),
             stop: CancellationToken::new(),

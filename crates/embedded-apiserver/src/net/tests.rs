@@ -26,6 +26,7 @@ impl Line {
         let reins = Arc::new(Reins {
             shared: Arc::clone(&server.shared),
             tls: None,
+            host_rule: super::host::HostRule::Any,
             closing: CancellationToken::new(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),

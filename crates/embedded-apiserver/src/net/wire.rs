@@ -19,8 +19,10 @@ use super::Reins;
 use super::orderly::Orderly;
 use super::socket::Socket;
 use super::streams::Streams;
+use crate::codec::Codec;
 use crate::connection::Connection;
 use crate::limits::{HEADER_BYTES_MAX, HEADER_TIMEOUT, STREAM_BYTES_MAX, STREAMS_MAX};
+use crate::response::failure;
 use crate::service::Origin;
 
 /// One connection, as its requests know it.
@@ -117,6 +119,10 @@ impl Wire {
 
     async fn answer(self, mut request: Request<Incoming>) -> io::Result<Response<Orderly>> {
         self.begun.cancel();
+        if let Err(status) = self.reins.host_rule.check(&request) {
+            let refused = failure(&status, Codec::Json);
+            return Ok(refused.map(|body| Orderly::new(body, self.reins.closing.clone())));
+        }
         request.extensions_mut().insert(self.connection.clone());
         match self.reins.shared.serve(request, &Origin::Socket).await {
             Ok(response) => Ok(response.map(|body| Orderly::new(body, self.reins.closing.clone()))),

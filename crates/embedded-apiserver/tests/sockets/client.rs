@@ -65,7 +65,7 @@ impl Client {
     ) -> Request<Full<Bytes>> {
         let request = Request::builder().method(method);
         let request = match self.sender {
-            Sender::One(_) => request.uri(path).header(HOST, "x"),
+            Sender::One(_) => request.uri(path).header(HOST, "localhost"),
             Sender::Two(_) => request.uri(format!("{}{path}", self.base)),
         };
         let request = match &self.token {

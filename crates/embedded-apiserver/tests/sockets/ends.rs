@@ -168,7 +168,7 @@ async fn what_runs_is_finished_at_a_shutdown() {
     let mut client = TcpStream::connect(listening.addr()).await.unwrap();
     let body = r#"{"metadata":{"name":"late"}}"#;
     let head = format!(
-        "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\n\
+        "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: localhost\r\n\
          Authorization: Bearer {}\r\nContent-Length: {}\r\n\r\n",
         server.token(),
         body.len()

@@ -128,6 +128,38 @@ async fn only_clients_of_the_same_authority_connect() {
     assert!(encrypted(tcp, ours.ca_pem().unwrap(), Version::HTTP_11).await.is_ok());
 }
 
+/// DNS rebinding, and a form of another page: neither reads a Secret nor creates anything.
+#[tokio::test]
+async fn web_pages_of_other_hosts_are_refused_on_plain_http() {
+    let server = ApiServer::builder().anonymous(true).build();
+    let plain = server.listener().plain(true).bind("127.0.0.1:0").await.unwrap();
+    let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"forged"}}"#;
+    let path = "/api/v1/namespaces/default/configmaps";
+    for (name, value) in [("host", "rebound.example"), ("origin", "http://page.example")] {
+        for version in VERSIONS {
+            let mut client = Client::new(&server, &plain, version).await;
+            client.token = None;
+            // Without a Content-Type, as `fetch` sends a body of no type.
+            for (method, path, body) in
+                [(Method::GET, "/api/v1/secrets", ""), (Method::POST, path, map)]
+            {
+                let mut request = client.request(method, path, body);
+                request.headers_mut().insert(name, value.parse().unwrap());
+                let response = client.send(request).await.unwrap();
+                assert_eq!(response.status(), StatusCode::FORBIDDEN, "{name} {version:?}");
+            }
+            assert_eq!(client.get_whole(path).await.0, StatusCode::OK);
+        }
+    }
+    assert!(server.get("configmaps", "default", "forged").is_none());
+    // A browser does not trust the certificate, and has no token.
+    let tls = server.listen("127.0.0.1:0").await.unwrap();
+    let mut client = Client::new(&server, &tls, Version::HTTP_11).await;
+    let mut request = client.request(Method::GET, "/version", "");
+    request.headers_mut().insert("host", "tunnel.example".parse().unwrap());
+    assert_eq!(client.send(request).await.unwrap().status(), StatusCode::OK);
+}
+
 #[tokio::test]
 async fn headers_have_a_limit() {
     let server = ApiServer::start();
