@@ -125,7 +125,7 @@ impl Conditions {
         match list {
             Value::Array(list) => Ok(Self { list, generation: None }),
             Value::Null => Ok(Self::default()),
-            _ => Err(Error::invalid("conditions are a list of objects, and this is no list")),
+            _ => Err(Error::invalid("conditions must be a list of objects")),
         }
     }
 

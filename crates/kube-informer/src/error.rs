@@ -105,7 +105,7 @@ impl Error {
     }
     pub(crate) fn incomparable_version(version: &ResourceVersion, cache: &ResourceVersion) -> Self {
         let text = format!(
-            "whether the cache has version {:?} cannot be known: it is at {:?}, and only numbers can be compared",
+            "cannot tell whether the cache has reached version {:?}: it is at {:?}, and only numbers can be compared",
             version.as_str(),
             cache.as_str(),
         );
@@ -114,7 +114,7 @@ impl Error {
     pub(crate) fn no_snapshot() -> Self {
         Self::new(
             Cause::Snapshot,
-            "an informer of several namespaces, or with a source of the program's own, has no snapshots",
+            "informers of several namespaces, or with a custom source, do not support snapshots",
         )
     }
     pub(crate) fn stopped() -> Self {

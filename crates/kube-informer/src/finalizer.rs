@@ -137,7 +137,7 @@ fn check(name: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "{name:?} cannot be a finalizer: a domain, a slash and a name can, as in example.com/volumes"
+        "{name:?} is not a valid finalizer: expected a domain, a slash and a name, as in example.com/volumes"
     )))
 }
 
@@ -258,7 +258,7 @@ fn met_a_change(error: &Error) -> bool {
 }
 
 fn stale(why: &str) -> Error {
-    Error::new(Cause::Conflict, format!("{why}, and the cache does not have that yet: retry"))
+    Error::new(Cause::Conflict, format!("{why}, and the cache does not include that yet: retry later"))
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ impl FromStr for ObjectKey {
         let (namespace, name) = text.split_once('/').unwrap_or(("", text));
         if name.contains('/') {
             return Err(Error::invalid(format!(
-                "{text:?} is not a key: it has more than one slash, a key is NAMESPACE/NAME or NAME"
+                "{text:?} is not a key: it has more than one slash; expected NAMESPACE/NAME or NAME"
             )));
         }
         Ok(Self::namespaced(namespace, name))

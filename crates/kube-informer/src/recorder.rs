@@ -180,12 +180,12 @@ impl Recorder {
     pub fn with_instance(client: Client, controller: &str, instance: &str) -> Result<Self> {
         if !is_qualified_name(controller) {
             return Err(Error::invalid(format!(
-                "{controller:?} cannot be the controller of events: example.com/shop-controller can"
+                "{controller:?} is not a valid controller name for events; expected a name like example.com/shop-controller"
             )));
         }
         if instance.is_empty() || instance.len() > INSTANCE_BYTES_MAX {
             return Err(Error::invalid(format!(
-                "{instance:?} cannot be the instance of events: 1 to {INSTANCE_BYTES_MAX} bytes can"
+                "{instance:?} is not a valid instance name for events; expected 1 to {INSTANCE_BYTES_MAX} bytes"
             )));
         }
         let source = Source { controller: controller.to_owned(), instance: instance.to_owned() };
@@ -342,7 +342,7 @@ impl Recorder {
     fn warn(&self, why: &dyn fmt::Display) {
         if !self.0.warned.swap(true, Ordering::Relaxed) {
             let controller = &*self.0.source.controller;
-            tracing::warn!(controller, "an event is not recorded: {why}; others are only counted");
+            tracing::warn!(controller, "an event was not recorded: {why}; further ones are only counted");
         }
     }
 }

@@ -95,7 +95,7 @@ impl Selector {
         KubeSelector: TryFrom<S, Error = ParseExpressionError>,
     {
         let selector = KubeSelector::try_from(selector).map_err(|ParseExpressionError(why)| {
-            Error::invalid(format!("this selector cannot be used: {why}"))
+            Error::invalid(format!("the selector is invalid: {why}"))
         })?;
         Ok(selector.into())
     }

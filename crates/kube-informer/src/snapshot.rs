@@ -113,7 +113,7 @@ impl Origin {
         self.check(&manifest.content).map_err(within)?;
         let cluster = self.cluster().await.map_err(within)?;
         if manifest.cluster != cluster {
-            let text = "it is of another cluster, whose namespace kube-system has another uid";
+            let text = "it belongs to another cluster, whose namespace kube-system has a different uid";
             return Err(within(unusable(text)));
         }
         Ok(Some((objects, manifest.resource_version.into())))
@@ -127,15 +127,15 @@ impl Origin {
         let different = ours.iter().find(|(name, value)| theirs.get(*name) != Some(value));
         let (name, ours) = different.unwrap_or((&"content", &serde_json::Value::Null));
         let theirs = theirs.get(name).unwrap_or(&serde_json::Value::Null);
-        Err(unusable(format!("its {name} is {theirs}, and that of the informer {ours}")))
+        Err(unusable(format!("its {name} is {theirs}, but the informer's is {ours}")))
     }
 
     /// Checks that a snapshot of this informer could be used.
     fn check_transform(&self) -> Result<()> {
         if self.content.transform.is_none() {
             return Err(unusable(
-                "an informer whose transform is a function cannot begin with a snapshot: it might do \
-                 something else in the next run. `drop_fields` and `keep_fields` can be compared",
+                "an informer whose transform is a function cannot start from a snapshot, because the function may \
+                 differ in the next run; use `drop_fields` or `keep_fields`",
             ));
         }
         Ok(())
@@ -143,7 +143,7 @@ impl Origin {
 
     async fn cluster(&self) -> Result<String> {
         let namespace = self.namespaces.get(NAMESPACE_OF_CLUSTER).await.map_err(|error| {
-            error.within("which cluster this is cannot be told (a snapshot needs the permission to get the namespace kube-system)")
+            error.within("cannot identify the cluster (a snapshot needs the permission to get the namespace kube-system)")
         })?;
         Ok(namespace.uid().to_owned())
     }

@@ -199,7 +199,7 @@ impl fmt::Display for Next {
                 after.as_secs_f64()
             ),
             Next::FallBackToList => f.write_str("listing without streaming from now on"),
-            Next::SkipObject => f.write_str("going on without this object"),
+            Next::SkipObject => f.write_str("skipping this object"),
         }
     }
 }

@@ -155,7 +155,7 @@ impl Transform {
                 failed("failed", &error).caused_by(error)
             })?;
             serde_json::to_vec(&object)
-                .map_err(|error| failed("made what cannot be written", &position(&error)))
+                .map_err(|error| failed("produced an object that cannot be encoded", &position(&error)))
         };
         Self { steps: vec![Step::Map(Arc::new(step))], changes_header: true }
     }

@@ -298,7 +298,7 @@ impl fmt::Display for NotSynced {
             }
         }
         for (name, waiting) in &self.handlers {
-            write!(f, "; handler {name} is not through its initial list, {waiting} events wait")?;
+            write!(f, "; handler {name} has not finished its initial list, {waiting} events are queued")?;
         }
         Ok(())
     }

@@ -324,9 +324,9 @@ impl Work {
     fn report(&self, key: &InProgress, error: &BoxError, is_terminal: bool) {
         let (controller, failures) = (&*self.shared.name(), key.failures());
         if is_terminal {
-            tracing::warn!(controller, %key, "not reconciled, and not tried again until it changes: {error}");
+            tracing::warn!(controller, %key, "reconcile failed, and will not be retried until the object changes: {error}");
         } else {
-            tracing::warn!(controller, %key, failures, "not reconciled, and tried again later: {error}");
+            tracing::warn!(controller, %key, failures, "reconcile failed, and will be retried: {error}");
         }
         self.tell(key, error);
     }
@@ -337,7 +337,7 @@ impl Work {
             if catch_unwind(AssertUnwindSafe(|| report(key, error))).is_err() {
                 tracing::error!(
                     controller = &*self.shared.name(),
-                    "an observer of errors panicked"
+                    "an error observer panicked"
                 );
             }
         }

@@ -220,7 +220,7 @@ impl<K: 'static, O> InformerBuilder<K, O> {
         self.options.settle();
         if let Err(error) = self.options.identity.transform.check() {
             // There is no caller to return the error to, but every object will be reported with it.
-            tracing::error!("no object can be kept, the transform is wrong: {error}");
+            tracing::error!("no object can be cached because the transform is invalid: {error}");
         }
         let informer = (self.make)(&self.options).observed_by(self.options.on_error);
         informer.with_resync(self.options.resync).cast()

@@ -42,7 +42,7 @@ impl Lease {
 
     /// Parses the body of a response.
     pub(super) fn read(body: &[u8]) -> Result<Self> {
-        let unfit = |what| Error::protocol(format!("the server's answer is not a Lease: {what}"));
+        let unfit = |what| Error::protocol(format!("the server's response is not a Lease: {what}"));
         let Ok(Value::Object(lease)) = serde_json::from_slice(body) else {
             return Err(unfit("it is not a JSON object"));
         };

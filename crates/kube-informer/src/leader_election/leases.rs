@@ -25,8 +25,8 @@ impl Leases {
     ) -> Result<Self> {
         if !is_name(name) {
             return Err(Error::invalid(format!(
-                "{name:?} cannot be the name of a Lease: up to {NAME_BYTES_MAX} lower case letters, \
-                 digits, '-' and '.' can, with a letter or digit at both ends"
+                "{name:?} is not a valid name of a Lease: expected up to {NAME_BYTES_MAX} lower case letters, \
+                 digits, '-' and '.', starting and ending with a letter or digit"
             )));
         }
         let target = Target {

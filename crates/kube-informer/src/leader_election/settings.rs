@@ -38,7 +38,7 @@ impl Settings {
         let invalid =
             |what: String| Err(Error::invalid(format!("leader election on {lease}: {what}")));
         if self.identity.is_empty() {
-            return invalid("the identity is empty: give each candidate one of its own".to_owned());
+            return invalid("the identity is empty: give each candidate a unique one".to_owned());
         }
         for (name, value) in [
             ("lease_duration", lease_duration),

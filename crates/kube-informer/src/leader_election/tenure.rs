@@ -54,7 +54,7 @@ impl Tenure<'_> {
     /// A request is never abandoned: if it wins the lease after all, the lease has to be released.
     async fn win(&mut self, ending: &mut oneshot::Receiver<Ending>) -> Option<Arc<Term>> {
         let settings = self.settings();
-        tracing::debug!(lease = %settings.lease, identity = %settings.identity, "is a candidate");
+        tracing::debug!(lease = %settings.lease, identity = %settings.identity, "became a candidate");
         loop {
             match self.campaign.attempt(false).await {
                 Ok(Attempt::Won { started }) => {
@@ -131,7 +131,7 @@ impl Tenure<'_> {
     fn lost(&mut self, term: &Term, why: &str) -> Option<Ending> {
         term.lose();
         let settings = self.settings();
-        tracing::warn!(lease = %settings.lease, identity = %settings.identity, "leads no longer: {why}");
+        tracing::warn!(lease = %settings.lease, identity = %settings.identity, "lost leadership: {why}");
         None
     }
 
@@ -146,7 +146,7 @@ impl Tenure<'_> {
     async fn stop(&mut self, ending: Ending) -> Result<()> {
         let settings = self.settings();
         if ending == Ending::Stop && !settings.release_on_stop {
-            tracing::info!(lease = %settings.lease, "stopped; the lease expires by itself");
+            tracing::info!(lease = %settings.lease, "stopped without releasing the lease, which will expire");
             return Ok(());
         }
         let released = self.campaign.release().await;
@@ -154,7 +154,7 @@ impl Tenure<'_> {
             Ok(()) => tracing::info!(lease = %settings.lease, "released the lease"),
             Err(error) => {
                 self.elector.shared.failed(error);
-                tracing::warn!(lease = %settings.lease, "the lease expires by itself: {error}");
+                tracing::warn!(lease = %settings.lease, "could not release the lease, which will expire: {error}");
             }
         }
         released
@@ -181,7 +181,7 @@ impl Trouble {
         let text = error.to_string();
         let new = self.0.as_ref() != Some(&text);
         if new {
-            tracing::warn!(%lease, "cannot {verb} the lease: {error}; trying again");
+            tracing::warn!(%lease, "cannot {verb} the lease, retrying: {error}");
             self.0 = Some(text);
         }
         new

@@ -106,7 +106,7 @@ impl Occurrence {
             if text.is_empty() || text.len() > bytes_max {
                 let len = text.len();
                 return Err(Error::invalid(format!(
-                    "the {what} of an event has 1 to {bytes_max} bytes, and this one {len}"
+                    "the {what} of an event must have 1 to {bytes_max} bytes, but has {len}"
                 )));
             }
         }

@@ -201,14 +201,14 @@ impl Trouble {
         let pause = (PAUSE + jitter).max(error.retry_after().unwrap_or_default());
         if self.pause_until.replace(Instant::now() + pause).is_none() {
             let minutes = AGE_MAX.as_secs() / 60;
-            tracing::warn!("events wait, and are lost after {minutes} minutes: {error}");
+            tracing::warn!("events are delayed, and will be lost after {minutes} minutes: {error}");
         }
     }
 
     fn refused(&mut self, error: &Error) {
         let code = error.status().map_or(0, |status| status.code);
         if self.refusals.insert(code) {
-            tracing::warn!("an event is lost, as others may be for the same reason: {error}");
+            tracing::warn!("an event was lost, and others may be for the same reason: {error}");
         }
     }
 }

@@ -143,7 +143,7 @@ impl<'a> Observers<'a> {
         match self.skips.log() {
             Some(SKIPS_LOGGED_MAX) => tracing::warn!(
                 informer = %self.name,
-                "{report} (others are not logged until {} s after the first of these {SKIPS_LOGGED_MAX})",
+                "{report} (further ones are not logged until {} s after the first of these {SKIPS_LOGGED_MAX})",
                 SKIPS_PERIOD.as_secs()
             ),
             Some(_) => tracing::warn!(informer = %self.name, "{report}"),

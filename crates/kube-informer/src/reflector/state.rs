@@ -268,7 +268,7 @@ impl Machine {
                 if lasted < SHORT_WATCH && watch.events == 0 {
                     return Some(Error::new(
                         Cause::Broken,
-                        "the watch ended as soon as it had begun, without an event",
+                        "the watch ended immediately, without an event",
                     ));
                 }
                 if lasted >= HEALTHY_WATCH {
@@ -376,7 +376,7 @@ fn regressed(version: &ResourceVersion, last: &ResourceVersion) -> Error {
     Error::new(
         Cause::Regressed,
         format!(
-            "the server says {version} where it has said {last} before: it lags behind, or has been restored from a backup"
+            "the server is at version {version} but was at {last} before: it lags behind, or has been restored from a backup"
         ),
     )
 }

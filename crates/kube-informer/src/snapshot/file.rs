@@ -116,19 +116,19 @@ fn read_from(
     packer: &Packer,
 ) -> Result<(Manifest, Vec<Object>), Problem> {
     let mut format = [0; FORMAT.len()];
-    file.read_exact(&mut format).map_err(|_| Problem::Other("is not one"))?;
+    file.read_exact(&mut format).map_err(|_| Problem::Other("is not a snapshot"))?;
     if format != FORMAT {
-        return Err(Problem::Other("is not one, or is of another format"));
+        return Err(Problem::Other("is not a snapshot, or has an unsupported format"));
     }
     let mut frame = BufReader::new(Decoder::with_buffer(file)?.single_frame());
     let mut bytes = Vec::new();
     take(&mut frame, &mut bytes, MANIFEST_BYTES_MAX)?;
     let manifest: Manifest =
-        serde_json::from_slice(&bytes).map_err(|_| Problem::Other("has no manifest"))?;
+        serde_json::from_slice(&bytes).map_err(|_| Problem::Other("has an invalid manifest"))?;
     take(&mut frame, &mut bytes, DICTIONARY_BYTES_MAX)?;
     let codec = match &bytes[..] {
         [] => packer.codec(),
-        trained => packer.restore_codec(trained).ok_or(Problem::Other("has no dictionary"))?,
+        trained => packer.restore_codec(trained).ok_or(Problem::Other("has an invalid dictionary"))?,
     };
     let mut objects = Vec::new();
     for _ in 0..manifest.objects {
@@ -137,11 +137,11 @@ fn read_from(
     }
     // Reading to the end verifies the checksum, and nothing may follow it.
     if frame.read(&mut [0])? != 0 {
-        return Err(Problem::Other("has more objects than it says"));
+        return Err(Problem::Other("has more objects than its manifest says"));
     }
     let mut file = frame.into_inner().finish();
     if file.read(&mut [0])? != 0 {
-        return Err(Problem::Other("goes on behind its end"));
+        return Err(Problem::Other("has data after its end"));
     }
     Ok((manifest, objects))
 }

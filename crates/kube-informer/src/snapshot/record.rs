@@ -50,10 +50,10 @@ pub(super) fn read(record: &[u8], packer: &Packer, codec: &Arc<Codec>) -> Result
     let body = match parts.next()? {
         FRAME => KeptBody::Frame(parts.next()?),
         TEXT => KeptBody::Text(parts.next()?),
-        _ => return Err(Problem::Other("has a body of another kind")),
+        _ => return Err(Problem::Other("has a body of an unknown form")),
     };
     if !parts.0.is_empty() {
-        return Err(Problem::Other("has an object that goes on behind its end"));
+        return Err(Problem::Other("has an object with data after its end"));
     }
     packer.restore(header, body, codec).map_err(Problem::Object)
 }
@@ -68,7 +68,7 @@ impl<'a> Parts<'a> {
         let (generation, deletion) = (self.value()?, self.value()?);
         let owner = [self.text()?, self.text()?, self.text()?, self.text()?];
         let is_owner = owner.iter().any(|part| !part.is_empty());
-        let count: u64 = self.value()?.ok_or(Problem::Other("has no number of labels"))?;
+        let count: u64 = self.value()?.ok_or(Problem::Other("has an object without a number of labels"))?;
         let mut labels = Vec::new();
         for _ in 0..count {
             labels.push((self.text()?.into(), self.text()?.into()));
@@ -84,11 +84,11 @@ impl<'a> Parts<'a> {
     }
 
     fn text(&mut self) -> Result<&'a str, Problem> {
-        std::str::from_utf8(self.next()?).map_err(|_| Problem::Other("has a name that is no text"))
+        std::str::from_utf8(self.next()?).map_err(|_| Problem::Other("has a name that is not UTF-8"))
     }
 
     fn next(&mut self) -> Result<&'a [u8], Problem> {
-        let cut = || Problem::Other("has an object that breaks off");
+        let cut = || Problem::Other("has a truncated object");
         let (length, rest) = self.0.split_first_chunk().ok_or_else(cut)?;
         let length = u32::from_le_bytes(*length) as usize;
         let (part, rest) = rest.split_at_checked(length).ok_or_else(cut)?;

@@ -34,7 +34,7 @@ fn cut<'p>(
     let paths = paths.into_iter().map(FieldPath::steps).collect::<Result<Vec<_>>>()?;
     let mut cutter = Cutter { json, found, cuts: Vec::new() };
     let end = cutter.value(0, &paths);
-    end.map_err(|syntax| Error::invalid(format!("what is to be cut is not JSON: {syntax}")))?;
+    end.map_err(|syntax| Error::invalid(format!("the object is not valid JSON: {syntax}")))?;
     Ok((!cutter.cuts.is_empty()).then(|| cutter.rest()))
 }
 

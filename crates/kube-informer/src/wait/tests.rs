@@ -209,8 +209,8 @@ async fn l4_a_handler_that_is_stuck_is_given_up_and_named() {
     let error = wait_for_handler(&a, &handler).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "not synced: nothing arrived for 120s; handler src/main.rs:7 is not through its initial \
-         list, 12 events wait"
+        "not synced: nothing arrived for 120s; handler src/main.rs:7 has not finished its initial \
+         list, 12 events are queued"
     );
 }
 

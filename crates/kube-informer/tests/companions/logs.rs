@@ -29,7 +29,7 @@ async fn outage_is_logged_when_it_begins_and_when_it_is_over() {
             recorder.event(&map, EventType::Normal, &format!("R{nth}"), "Start", "");
         }
         sleep(Duration::from_secs(60)).await;
-        assert!(has(&log, &["WARN events wait, and are lost after 2 minutes: cannot "]));
+        assert!(has(&log, &["WARN events are delayed, and will be lost after 2 minutes: cannot "]));
         server.accept_connections();
         recorder.flush().await;
         assert!(has(&log, &["INFO events are written again"]));
@@ -47,10 +47,10 @@ async fn refusals_are_logged_once() {
         recorder.event(&map, EventType::Normal, &format!("R{nth}"), "Start", "");
     }
     recorder.flush().await;
-    assert!(has(&log, &["WARN an event is lost"]));
+    assert!(has(&log, &["WARN an event was lost"]));
     for _ in 0..10 {
         recorder.event(ObjectReference::default(), EventType::Normal, "Up", "Start", "");
     }
     recorder.flush().await;
-    assert!(has(&log, &["WARN an event is not recorded: an event is about an object"]));
+    assert!(has(&log, &["WARN an event was not recorded: an event is about an object"]));
 }

@@ -198,7 +198,7 @@ async fn r51_r54_events_of_another_kind_or_type_are_skipped_and_the_watch_goes_o
         let texts: Vec<_> = running.errors.all().iter().map(ToString::to_string).collect();
         assert!(texts[0].contains("an event is of kind \"Job\" of \"batch/v1\""), "{}", texts[0]);
         assert!(texts[2].contains("an event is of the unknown type \"PATCHED\""), "{}", texts[2]);
-        assert!(texts[2].ends_with("going on without this object"), "{}", texts[2]);
+        assert!(texts[2].ends_with("skipping this object"), "{}", texts[2]);
     }
 }
 

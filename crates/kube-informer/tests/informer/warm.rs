@@ -180,7 +180,7 @@ async fn lists_since(
 async fn a_snapshot_of_something_else_leads_to_a_list() {
     let folder = Folder::new();
     let server = scene(&folder).await;
-    let labels = "its label selector is \"\", and that of the informer \"value=1\"";
+    let labels = "its label selector is \"\", but the informer's is \"value=1\"";
     lists_since(&server, &folder, |builder| builder.labels("value=1"), labels).await;
     let fields = |builder: Builder| builder.fields("metadata.name=same");
     lists_since(&server, &folder, fields, "field selector").await;

@@ -102,7 +102,7 @@ fn to_be_seen() -> Vec<String> {
         "polling with lists",
         "listing again",
         "listing without streaming from now on",
-        "going on without this object",
+        "skipping this object",
         "refuse",
         "deny",
         "a restore is noticed",
