@@ -225,7 +225,7 @@ fn today() -> String {
     said("date", &["-u", "+%F"])
 }
 
-/// What a command prints; nothing where there is no such command.
+/// Returns the output of a command; empty if there is no such command.
 fn said(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     output.map_or_else(

@@ -1,4 +1,4 @@
-//! What developers of this repository run now and then: `cargo xtask …`. One module a task.
+//! Developer tasks of this repository: `cargo xtask …`. One module per task.
 
 mod bench;
 mod picture;

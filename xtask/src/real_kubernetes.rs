@@ -57,7 +57,7 @@ pub(crate) fn programs() -> Result<PathBuf, String> {
     build::all()
 }
 
-/// Becomes the program that runs them, so that whoever stops this stops that.
+/// Replaces this process with the program that runs them, so that stopping one stops the other.
 fn up(arguments: &[String]) -> Result<(), String> {
     let programs = build::all()?;
     cargo(&["build", "--quiet", "--package", "real-kubernetes"], &[])?;

@@ -90,7 +90,7 @@ impl<'a> Envelope<'a> {
 
 impl std::fmt::Debug for Envelope<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Not what is in it: that is somebody's object.
+        // Does not print the content, which is a user's object.
         write!(f, "Envelope({} {}, {} bytes)", self.api_version, self.kind, self.raw.len())
     }
 }

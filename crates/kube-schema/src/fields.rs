@@ -74,7 +74,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Not what is in it: that is somebody's object.
+/// Does not print the content, which is a user's object.
 impl std::fmt::Debug for RawField<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "RawField({}, {} bytes)", self.number, self.bytes.len())

@@ -1,4 +1,4 @@
-//! What a quick run must at least show: ratios that are written down, low enough that only a real loss is below them.
+//! Minimum ratios for a quick run, low enough that only a real regression falls below them.
 
 use super::programs::{CLIENT_GO, CONTROLLER_RUNTIME, KUBE_RS};
 use super::table::Table;
@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<(String, f64)>, String> {
     Ok(floors)
 }
 
-/// What falls short. Peers that did not run cannot be compared with; a key that names nothing is an error.
+/// Returns the ratios that fall short. Peers that did not run are skipped; an unknown key is an error.
 pub(super) fn check(floors: &[(String, f64)], tables: &[Table]) -> Result<Vec<String>, String> {
     let mut short = Vec::new();
     for (key, floor) in floors {

@@ -1,4 +1,4 @@
-//! What was measured, on disk: a run that is broken off, or one of some measures only, adds to what is there.
+//! Measurements on disk: an aborted or partial run adds to the existing ones.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(super) fn keep(table: &Table) -> Result<(), String> {
         .map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
-/// All that are kept, in the order of the report.
+/// Returns all stored tables, in the order of the report.
 pub(super) fn kept() -> Result<Vec<Table>, String> {
     let entries = fs::read_dir(directory()).map_err(|error| {
         format!("nothing has been measured yet: {error}; run `cargo xtask bench`")

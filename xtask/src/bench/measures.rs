@@ -1,4 +1,4 @@
-//! What is measured, and how. All programs take turns, several rounds of them.
+//! The benchmarks. All programs take turns, in several rounds.
 
 use std::collections::HashMap;
 use std::thread::sleep;
@@ -142,7 +142,7 @@ impl Measures<'_> {
         Ok([number(&done, "cpu")? / events, events / wall])
     }
 
-    /// What more handlers cost.
+    /// Measures the cost of additional handlers.
     pub(super) fn handlers(&mut self, counts: &[usize]) -> Result<Vec<Table>, String> {
         self.cached()?;
         let mut tables = Vec::new();
@@ -230,7 +230,7 @@ impl Measures<'_> {
         Ok(table)
     }
 
-    /// What a thread that reads without a pause waits for, while events come in.
+    /// Measures how long a thread that reads in a loop waits while events arrive.
     pub(super) fn reads(&mut self) -> Result<Table, String> {
         let (pods, rate) = (self.cached()?, self.size.rate);
         let title = format!(
@@ -258,7 +258,7 @@ impl Measures<'_> {
         Ok(table)
     }
 
-    /// What it costs to have a cache of which nothing happens.
+    /// Measures the cost of an idle cache.
     pub(super) fn idle(&mut self) -> Result<Table, String> {
         let pods = self.cached()?;
         let title = format!("Idle, {} pods cached, nothing happens", thousands(pods));

@@ -33,7 +33,7 @@ pub(super) struct Form {
     /// Up to the comma, who it is.
     pub(super) label: &'static str,
     program: &'static str,
-    /// What it is told to be.
+    /// Arguments of the program.
     told: &'static str,
     pub(super) on: On,
     /// Whether it is among the few that a quick run has.

@@ -14,7 +14,7 @@ const END: &str = "<!-- end: written by `cargo xtask bench` -->\n";
 /// Less than this is noise, not a loss.
 const LOSS: f64 = 0.95;
 
-/// What is known about the run besides its numbers.
+/// Circumstances of a run, besides its numbers.
 pub(super) struct Circumstances {
     pub(super) machine: String,
     pub(super) versions: String,

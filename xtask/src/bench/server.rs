@@ -75,7 +75,7 @@ impl Server {
     }
 }
 
-/// What the report says about the machine.
+/// Returns the description of the machine for the report.
 pub(super) fn machine() -> String {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let field = |text: &str, name: &str| {

@@ -1,4 +1,4 @@
-//! What was measured: for each program the values of all rounds.
+//! Measurements: for each program the values of all rounds.
 
 use serde_json::{Value, json};
 

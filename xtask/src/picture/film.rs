@@ -16,7 +16,7 @@ pub(crate) struct Film {
     pub(crate) still: usize,
 }
 
-/// What is shown from a moment on.
+/// The content of the screen from a moment on.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) at: Duration,
@@ -27,7 +27,7 @@ pub(crate) struct Frame {
 }
 
 impl Film {
-    /// What comes within one interval is one frame.
+    /// Combines the output of one interval into one frame.
     pub(crate) fn of(recording: &Recording, size: (usize, usize), interval: Duration) -> Self {
         let mut film = Self { size, rows: Vec::new(), frames: Vec::new(), still: 0 };
         let mut terminal = Terminal::new(size);

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What to record, and where to put it.
+/// The command to record, and the output file.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) length: Duration,
     /// Columns and rows.
     pub(crate) size: (usize, usize),
-    /// What somebody seems to type before the command runs.
+    /// The command line that is shown as typed before the command runs.
     pub(crate) typed: String,
     pub(crate) output: PathBuf,
     /// Empty: the tool.

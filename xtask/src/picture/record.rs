@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// How fast somebody types, and how long they look at it before they press the key.
+/// The speed of the simulated typing, and the pause before Enter.
 const KEY: Duration = Duration::from_millis(55);
 const LOOK: Duration = Duration::from_millis(400);
 
@@ -22,7 +22,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// How long a command may take to end once it was asked to.
 const FAREWELL_MAX: Duration = Duration::from_secs(3);
 
-/// What a terminal was sent, and when.
+/// The output of a terminal, with its times.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     pub(crate) parts: Vec<(Duration, Vec<u8>)>,
@@ -31,7 +31,7 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// A prompt, and a line that somebody types.
+    /// A prompt, and a line that is typed.
     pub(crate) fn typed(line: &str) -> Self {
         let mut recording = Self::default();
         if line.is_empty() {
@@ -132,7 +132,7 @@ fn terminal(columns: u16, rows: u16) -> std::io::Result<(File, File)> {
     Ok((File::from(ours), theirs))
 }
 
-/// Until nobody has the other end any more, which Linux says by an error.
+/// Reads until the other end is closed, which Linux reports as an error.
 fn read(mut terminal: File, send: &mpsc::Sender<(Instant, Vec<u8>)>) {
     let mut buffer = [0; 4096];
     while let Ok(length @ 1..) = terminal.read(&mut buffer) {

@@ -1,4 +1,4 @@
-//! What the README shows: a living cluster is watched, goes away for a moment, and comes back.
+//! The scene in the README: a cluster is watched, goes away for a moment, and comes back.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 const TOOL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release/kubectl-informer");
 
-/// After so many events there has been something to see, and for so long nobody listens.
+/// Number of events before the outage, and its duration.
 const TROUBLE: &str = "watch pods after-events=20 down=1s";
 
 /// A server that runs for as long as it is needed.
@@ -41,7 +41,7 @@ impl Scene {
         }
     }
 
-    /// What is recorded.
+    /// The command that is recorded.
     pub(crate) fn command(&self) -> Vec<String> {
         let kubeconfig = self.directory.join("kubeconfig").display().to_string();
         [TOOL, "watch", "pods", "--kubeconfig", &kubeconfig].map(str::to_owned).to_vec()

@@ -219,7 +219,7 @@ fn colour(colour: Colour) -> Option<String> {
     }
 }
 
-/// What XML allows, and as it wants it.
+/// Escapes text for XML, and drops characters that XML does not allow.
 fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! What is built from which Go module, and with what it says about itself.
+//! The programs that are built from Go modules, and the versions that they report.
 
 /// A module of `peers/`. Most only name versions: the code is in the modules that they require.
 #[derive(Debug)]
@@ -7,7 +7,7 @@ pub(super) struct Recipe {
     pub(super) module: &'static str,
     /// The requirement whose version is that of the programs.
     pub(super) main: &'static str,
-    /// What the first build takes on two cores.
+    /// Duration of the first build on two cores.
     pub(super) takes: &'static str,
     /// Program and package.
     pub(super) programs: &'static [(&'static str, &'static str)],
@@ -57,7 +57,7 @@ impl Recipe {
         required.ok_or_else(|| format!("peers/{}/go.mod requires no {}", self.module, self.main))
     }
 
-    /// What the linker is told, so that a program built from a module says which version it is.
+    /// Returns the linker flags that make a program built from a module report its version.
     pub(super) fn linker_flags(&self, version: &str) -> Option<String> {
         let package = self.version_variables?;
         let mut numbers = version.trim_start_matches('v').split('.');

@@ -1,7 +1,7 @@
 //! The commands that a newcomer reads first are run before a change lands.
 //!
 //! They are the `cargo` lines of README's first `sh` block. Each must be the beginning of a command of
-//! `.ci/run`, which may go on: `watch pods` ends for somebody who types Ctrl-C, `watch pods --count 5` by itself.
+//! `.ci/run`, which may go on: `watch pods` ends with Ctrl-C, `watch pods --count 5` by itself.
 
 use crate::finding::Finding;
 use crate::markdown::blocks;

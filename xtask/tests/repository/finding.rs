@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a check says: where, what, and what to do about it.
+/// A finding of a check: where, what, and what to do about it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finding {
     pub(crate) file: String,

@@ -1,10 +1,10 @@
-//! What ARCHITECTURE.md says that some modules must not know.
+//! Names that some modules must not use, according to ARCHITECTURE.md.
 
 use crate::finding::Finding;
 use crate::source::{Source, test_files, tokens};
 use crate::tree::Tree;
 
-/// What a place must not name, and why.
+/// Names that are forbidden in some place, and the reason.
 struct Ban {
     /// The beginning of paths.
     place: &'static str,
@@ -35,7 +35,7 @@ const BANS: [Ban; 3] = [
     },
 ];
 
-/// What brings async, time and the world in.
+/// Names that bring in async, time and I/O.
 const PURE: &[&str] = &[
     "async",
     "await",

@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md and CONTRIBUTING.md promise about the repository, checked.
+//! Checks the statements of ARCHITECTURE.md and CONTRIBUTING.md about the repository.
 //!
 //! Every check is a function of a [`Tree`], the files as text, so that each has tests with trees in which
 //! something is wrong.
@@ -14,6 +14,7 @@ mod paths;
 mod sizes;
 mod source;
 mod tree;
+mod wording;
 mod words;
 
 use finding::Finding;
@@ -43,6 +44,11 @@ fn files_are_short() {
 #[test]
 fn names_and_words() {
     clean(&words::check(&Tree::repository()));
+}
+
+#[test]
+fn prose_is_plain() {
+    clean(&wording::check(&Tree::repository()));
 }
 
 #[test]

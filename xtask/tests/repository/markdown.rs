@@ -84,7 +84,7 @@ pub(crate) fn blocks<'a>(text: &'a str, language: &str) -> Vec<(usize, Vec<&'a s
     found
 }
 
-/// What is between single backticks.
+/// Returns the texts between single backticks.
 pub(crate) fn inline_code(line: &str) -> Vec<&str> {
     line.split('`').skip(1).step_by(2).collect()
 }

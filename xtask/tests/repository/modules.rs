@@ -39,12 +39,12 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What lib.rs or main.rs declares.
+/// The declarations of lib.rs or main.rs.
 struct Root<'a> {
     file: String,
     /// Modules with their line, in groups: an empty line or a comment begins a new one, rustfmt sorts within.
     groups: Vec<Vec<(usize, &'a str)>>,
-    /// What is re-exported, and of which module it is.
+    /// Names that are re-exported, with their modules.
     names: BTreeMap<String, String>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// What tools make. `.git` is a file in a worktree.
+/// Directories that tools create. `.git` is a file in a worktree.
 const MADE: [&str; 5] = [".git", "target", "corpus", "artifacts", "node_modules"];
 
 /// Paths from the root, with slashes, and what is in the files.

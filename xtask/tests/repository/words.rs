@@ -1,4 +1,4 @@
-//! Names that say nothing, words that are not to land, lints that are off for no reason, paths of somebody's
+//! Names without meaning, words that must not land, lints turned off without a reason, paths of a
 //! machine.
 
 use crate::finding::Finding;
