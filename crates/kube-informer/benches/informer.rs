@@ -214,7 +214,7 @@ fn their_events(script: &Script, runtime: &Runtime, last: &str) -> f64 {
     })
 }
 
-/// What every further handler costs.
+/// The cost of each additional handler.
 fn handlers(size: Size) {
     let (script, last) = live(size, size.events);
     let mut times = Vec::new();
@@ -324,7 +324,7 @@ fn their_relist(script: &Script, how: How) -> f64 {
     })
 }
 
-/// What a reader in one thread waits while another writes as fast as it can.
+/// How long a reader waits while another thread writes as fast as it can.
 fn latency(size: Size) {
     let (script, last) = live(size, size.events);
     let mut found = [const { Vec::new() }; 2];

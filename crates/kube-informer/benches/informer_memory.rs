@@ -90,7 +90,7 @@ fn main() {
     }
 }
 
-/// What is in use, and the most that was.
+/// Memory in use, and its peak.
 #[derive(Clone, Copy)]
 struct Memory {
     live: usize,
@@ -182,7 +182,7 @@ async fn settle() {
     }
 }
 
-/// What the process has from the kernel, and the most that it had.
+/// Resident memory of the process, and its peak.
 fn resident() -> [usize; 2] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     ["VmRSS:", "VmHWM:"].map(|name| {

@@ -14,7 +14,7 @@ const SETTINGS: usize = 6;
 const NAMESPACES: usize = 20;
 const NODES: usize = 500;
 
-/// What is sent of a pod.
+/// The parts of a pod that are sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Whole,
@@ -228,7 +228,7 @@ fn hex(random: &mut Rng, digits: usize) -> String {
     (0..digits).map(|_| random.digit(16)).collect()
 }
 
-/// What Kubernetes makes names of.
+/// The alphabet of generated names in Kubernetes.
 fn letters(random: &mut Rng, count: usize) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     (0..count).map(|_| char::from(LETTERS[random.usize(..LETTERS.len())])).collect()

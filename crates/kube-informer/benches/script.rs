@@ -20,7 +20,7 @@ use tower_service::Service;
 
 use crate::pods::{self, Part};
 
-/// What a read from a socket gives, about. Ends of objects are nowhere near the ends of these.
+/// About the size of a read from a socket. Objects do not end where these do.
 const CHUNK_BYTES: usize = 16 << 10;
 
 /// How the first list is asked for.
@@ -66,7 +66,7 @@ struct Inner {
     part: Part,
     how: How,
     list: List,
-    /// What the first watch says once it is let go; later watches are silent.
+    /// The events of the first watch once it is released; later watches are silent.
     events: Vec<Bytes>,
     go: watch::Sender<bool>,
     watches: AtomicUsize,
@@ -241,7 +241,7 @@ pub(crate) fn ready_list(pods: usize, part: Part, how: How) -> List {
     List::Ready { bytes: text.into(), ends }
 }
 
-/// What happens to pods that have been listed: nine of ten events are a kubelet's news, the others
+/// The changes of listed pods: nine of ten events are status updates of a kubelet, the others
 /// are a pod that comes and one that goes. The last one is a change.
 pub(crate) fn events(pods: usize, count: usize) -> Vec<Bytes> {
     let mut random = fastrand::Rng::with_seed(0);

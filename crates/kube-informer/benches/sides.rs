@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use crate::script::{How, Script};
 
-/// What is kept of pods.
+/// How pods are stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
     Packed,

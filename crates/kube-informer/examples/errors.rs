@@ -1,4 +1,4 @@
-//! What goes wrong, and what is done about it: every error of an informer in plain words.
+//! Prints every error of an informer, and how it recovers.
 //!
 //! On a real cluster, take its API server away while this runs, or its permissions.
 
@@ -48,20 +48,20 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
 
 async fn trouble(server: &ApiServer) -> anyhow::Result<()> {
     let minute = Duration::from_secs(60);
-    println!("## nobody listens for ten seconds");
+    println!("## connections are refused for ten seconds");
     server.refuse_connections();
     sleep(Duration::from_secs(10)).await;
     server.accept_connections();
     sleep(minute).await;
 
-    println!("## something is deleted, and forgotten, while the watch is down");
+    println!("## an object is deleted, and the history compacted, while the watch is down");
     server.drop_watches();
     server.delete("configmaps", "default", "doomed")?;
     server.create(map("new"))?;
     server.store().compact(u64::MAX);
     sleep(minute).await;
 
-    println!("## the permission to watch is taken away for a minute");
+    println!("## the permission to watch is revoked for a minute");
     let denied = server.access().deny(Denial::verbs([Verb::Watch]).resource("configmaps"));
     server.drop_watches();
     sleep(minute).await;

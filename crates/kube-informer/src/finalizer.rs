@@ -258,7 +258,10 @@ fn met_a_change(error: &Error) -> bool {
 }
 
 fn stale(why: &str) -> Error {
-    Error::new(Cause::Conflict, format!("{why}, and the cache does not include that yet: retry later"))
+    Error::new(
+        Cause::Conflict,
+        format!("{why}, and the cache does not include that yet: retry later"),
+    )
 }
 
 #[cfg(test)]

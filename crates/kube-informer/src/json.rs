@@ -2,7 +2,7 @@
 //!
 //! Everything here is checked as RFC 8259 has it, takes one pass, keeps its nesting in a few words
 //! instead of on the stack of the thread, and can be given any bytes. Only that strings are UTF-8
-//! is left to whoever takes one out. [`ValueEnd`] alone checks next to nothing: it finds where a
+//! is left to the code that reads it. [`ValueEnd`] alone checks next to nothing: it finds where a
 //! value ends while that still arrives, so that a bad one can be skipped.
 
 mod children;
@@ -17,7 +17,7 @@ pub(crate) use value_end::ValueEnd;
 
 use crate::Error;
 
-/// `serde_json` decodes 127 levels; what is deeper can be kept though nobody will decode it whole.
+/// `serde_json` decodes 127 levels; deeper objects can be stored, but not decoded as a whole.
 pub(crate) const DEPTH_MAX: usize = 512;
 
 /// Where bytes stop being JSON, and what was expected there. Never what is there instead.

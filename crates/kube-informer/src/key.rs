@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn k3_keys_are_split_at_their_slash_and_two_slashes_are_an_error() {
+    fn k3_a_key_has_at_most_one_slash() {
         let parse = |text: &str| text.parse::<ObjectKey>();
         assert_eq!(parse("a/b").unwrap(), ObjectKey::namespaced("a", "b"));
         assert_eq!(parse("b").unwrap(), ObjectKey::cluster("b"));
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn i20_a_key_that_would_steer_a_terminal_is_shown_escaped_and_is_exact_otherwise() {
+    fn i20_display_escapes_control_characters_in_keys() {
         let key = ObjectKey::namespaced("a\n", "\u{1b}[2J\u{202e}");
         assert_eq!(key.as_str(), "a\n/\u{1b}[2J\u{202e}");
         assert_eq!(key.to_string(), r"a\n/\u{1b}[2J\u{202e}");

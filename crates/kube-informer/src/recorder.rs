@@ -342,7 +342,10 @@ impl Recorder {
     fn warn(&self, why: &dyn fmt::Display) {
         if !self.0.warned.swap(true, Ordering::Relaxed) {
             let controller = &*self.0.source.controller;
-            tracing::warn!(controller, "an event was not recorded: {why}; further ones are only counted");
+            tracing::warn!(
+                controller,
+                "an event was not recorded: {why}; further ones are only counted"
+            );
         }
     }
 }

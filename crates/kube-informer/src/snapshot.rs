@@ -113,7 +113,8 @@ impl Origin {
         self.check(&manifest.content).map_err(within)?;
         let cluster = self.cluster().await.map_err(within)?;
         if manifest.cluster != cluster {
-            let text = "it belongs to another cluster, whose namespace kube-system has a different uid";
+            let text =
+                "it belongs to another cluster, whose namespace kube-system has a different uid";
             return Err(within(unusable(text)));
         }
         Ok(Some((objects, manifest.resource_version.into())))

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_backs_off_says_until_when_and_why() {
+    fn backing_off_has_a_deadline_and_a_cause() {
         let (now, later) = (Instant::now(), Instant::now() + Duration::from_secs(1));
         let state = backing_off(now, "reset");
         assert_eq!((state.until(), state.why()), (Some(now), Some(&Error::connection("reset"))));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_compared_by_what_they_say() {
+    fn reports_with_equal_fields_are_equal() {
         let report = |attempt, after| ErrorReport {
             informer: "pods".into(),
             error: Error::connection("reset"),

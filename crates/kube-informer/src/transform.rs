@@ -154,8 +154,9 @@ impl Transform {
                 let error = error.into();
                 failed("failed", &error).caused_by(error)
             })?;
-            serde_json::to_vec(&object)
-                .map_err(|error| failed("produced an object that cannot be encoded", &position(&error)))
+            serde_json::to_vec(&object).map_err(|error| {
+                failed("produced an object that cannot be encoded", &position(&error))
+            })
         };
         Self { steps: vec![Step::Map(Arc::new(step))], changes_header: true }
     }

@@ -161,7 +161,7 @@ mod tests {
         }
 
         #[test]
-        fn a_version_says_what_it_was_made_of(text: String) {
+        fn a_version_keeps_its_text(text: String) {
             let made = version(&text);
             prop_assert_eq!(made.as_str(), &text);
             prop_assert_eq!(ResourceVersion::from(&text), made);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_equal_or_not_comparable() {
+    fn non_numeric_versions_are_equal_or_incomparable() {
         assert_eq!(version("a").partial_cmp(&version("a")), Some(Ordering::Equal));
         assert_eq!(version("a").partial_cmp(&version("1")), None);
         assert_eq!(version("").partial_cmp(&version("1")), None);

@@ -298,7 +298,10 @@ impl fmt::Display for NotSynced {
             }
         }
         for (name, waiting) in &self.handlers {
-            write!(f, "; handler {name} has not finished its initial list, {waiting} events are queued")?;
+            write!(
+                f,
+                "; handler {name} has not finished its initial list, {waiting} events are queued"
+            )?;
         }
         Ok(())
     }

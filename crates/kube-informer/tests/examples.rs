@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What an example prints.
+/// Returns the output of an example.
 fn run(example: &str) -> Vec<String> {
     // Beside the tests: cargo builds the examples with them.
     let tests = std::env::current_exe().expect("a test is a file");

@@ -1,4 +1,4 @@
-//! What the README says of kube-runtime, shown beside what this library does with the same.
+//! The README's statements about kube-runtime, compared with this library.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ struct WidgetSpec {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_does_not_decode_is_an_error_of_kube_runtimes_list() {
+async fn kube_runtime_fails_lists_with_an_undecodable_object() {
     let server = ApiServer::start();
     strange(&server);
     let widgets: Api<Widget> = Api::all(server.client());

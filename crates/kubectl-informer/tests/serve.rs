@@ -32,7 +32,8 @@ fn ask(serving: &Serving, path: &str, headers: &str) -> TcpStream {
     let (_, rest) = serving.line.split_once("http://").unwrap();
     let (address, _) = rest.split_once(',').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     stream
 }

@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 /// Beyond the limit, hyper's own pool makes requests wait for each other, here indefinitely.
 #[tokio::test(start_paused = true)]
-async fn l2_more_watches_than_one_connection_may_carry_get_more_connections() {
+async fn l2_further_connections_are_opened_for_more_watches() {
     let network = Network::new(3);
     let watches = timeout(LONG, join_all((0..10).map(|_| network.watch()))).await;
     let mut watches = watches.expect("no watch waits for another");
@@ -44,7 +44,7 @@ async fn many_watches_share_one_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l1_a_connection_that_falls_silent_is_noticed_and_the_others_live() {
+async fn l1_a_silent_connection_is_closed_and_others_live() {
     let network = Network::new(2);
     let mut watches = join_all((0..3).map(|_| network.watch())).await;
     let mut spared = watches.pop().unwrap();
@@ -85,7 +85,7 @@ async fn a_watch_on_which_nothing_happens_is_kept() {
 
 /// An unread response may fill its own window, but not that of the connection.
 #[tokio::test(start_paused = true)]
-async fn answers_that_are_not_read_delay_no_others() {
+async fn unread_responses_do_not_delay_others() {
     let network = Network::new(100);
     let unread = join_all((0..3).map(|_| network.get("endless"))).await;
     // In paused time, this elapses when nothing else can happen.
@@ -108,7 +108,7 @@ async fn l2_a_server_that_says_nothing_at_all_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_goes_gets_no_new_requests_and_finishes_the_old_ones() {
+async fn a_closing_connection_gets_no_new_requests() {
     let network = Network::new(100);
     let mut watch = network.watch().await;
     network.server.link(0).goaway.cancel();

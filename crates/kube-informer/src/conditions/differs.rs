@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_merge_would_change_differs() {
+    fn only_effective_patches_differ() {
         let current = json!({"a": 1, "list": [1, {"x": 2}], "deep": {"b": "c", "d": null}});
         for same in [
             json!({}),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn null_that_a_server_fills_in_is_no_difference() {
+    fn null_members_are_no_difference() {
         let current = json!({"list": [{"a": 1, "time": null}]});
         assert!(!differs(Some(&current), &json!({"list": [{"a": 1}]})));
         assert!(!differs(Some(&current), &json!({"list": [{"a": 1, "other": null}]})));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn it_differs_exactly_if_a_merge_changes_it() {
+    fn differs_agrees_with_rfc_7386() {
         // Every pair of small values, against the definition in RFC 7386.
         fn merge(target: &Value, patch: &Value) -> Value {
             let Value::Object(members) = patch else { return patch.clone() };

@@ -335,10 +335,7 @@ impl Work {
         for report in &self.on_error {
             // A panic in an observer must not end the worker.
             if catch_unwind(AssertUnwindSafe(|| report(key, error))).is_err() {
-                tracing::error!(
-                    controller = &*self.shared.name(),
-                    "an error observer panicked"
-                );
+                tracing::error!(controller = &*self.shared.name(), "an error observer panicked");
             }
         }
     }

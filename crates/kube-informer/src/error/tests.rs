@@ -45,7 +45,7 @@ fn every_cause_has_one_predicate() {
 }
 
 #[test]
-fn answers_of_the_server_are_told_apart() {
+fn status_codes_have_distinct_predicates() {
     let predicates: [(u16, Predicate); 6] = [
         (401, Error::is_unauthorized),
         (403, Error::is_forbidden),
@@ -63,7 +63,7 @@ fn answers_of_the_server_are_told_apart() {
 }
 
 #[test]
-fn an_existing_name_is_no_conflict() {
+fn already_exists_is_not_a_conflict() {
     let status = Status { code: 409, reason: "AlreadyExists".to_owned(), ..Status::default() };
     let error = Error::from_status(status, false);
     assert!(error.is_already_exists() && !error.is_conflict());
@@ -79,7 +79,7 @@ fn an_error_within_another_step_keeps_its_cause_and_source() {
 }
 
 #[test]
-fn an_error_has_the_source_it_was_given() {
+fn an_error_returns_its_source() {
     let plain = Error::connection("reset");
     assert!(plain.source().is_none());
     let error = plain.clone().caused_by(io::Error::from(io::ErrorKind::ConnectionReset));

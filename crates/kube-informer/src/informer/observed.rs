@@ -266,7 +266,7 @@ mod tests {
 
     /// An index function may be stuck, or a handler with `every_state` may be full.
     #[tokio::test(start_paused = true)]
-    async fn l2_a_cache_that_takes_nothing_in_is_not_live_however_much_comes() {
+    async fn l2_a_cache_that_applies_nothing_is_not_live() {
         let (observed, parts) = parts(1);
         parts[0].state(&State::Watching);
         parts[0].heard();
@@ -286,7 +286,7 @@ mod tests {
 
     /// When it was computed and published under separate locks, an outdated state could stay.
     #[test]
-    fn the_state_of_several_parts_is_that_of_the_last_change() {
+    fn the_last_state_change_of_several_parts_is_published() {
         for _ in 0..2000 {
             let (observed, parts) = parts(2);
             std::thread::scope(|scope| {

@@ -45,7 +45,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// What to cut so that the child is gone with one comma. With `first`, all children before this
+    /// Returns the range to cut so that the child is removed together with one comma. With `first`, all children before this
     /// one are cut too, and the comma is the one after it.
     pub(crate) fn extent(&self, first: bool) -> Range<usize> {
         if first { self.start..self.next } else { self.before..self.value.end }

@@ -8,7 +8,7 @@ pub(crate) fn text(quoted: &[u8]) -> Option<Cow<'_, str>> {
     if memchr::memchr(b'\\', quoted).is_none() {
         return std::str::from_utf8(quoted).ok().map(Cow::Borrowed);
     }
-    // Escapes are rare where text is read, so that their rules can be somebody else's.
+    // Escapes are rare where text is read, so `serde_json` handles them.
     let string = [b"\"", quoted, b"\""].concat();
     serde_json::from_slice(&string).ok().map(Cow::Owned)
 }

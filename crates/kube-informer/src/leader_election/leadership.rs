@@ -288,7 +288,7 @@ mod tests {
     const NEARLY: Duration = Duration::from_millis(9999);
 
     #[tokio::test(start_paused = true)]
-    async fn le7_a_term_lasts_until_its_deadline_and_can_be_renewed_before() {
+    async fn le7_a_term_ends_at_its_deadline_unless_renewed() {
         let term = Term::new(Instant::now(), DEADLINE, 0);
         advance(NEARLY).await;
         assert!(term.is_leader() && term.renew(Instant::now()));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_that_never_yields_to_a_timer_is_not_polled_past_the_deadline() {
+    async fn busy_work_is_not_polled_past_the_deadline() {
         let leadership = Leadership(Arc::new(Term::new(Instant::now(), DEADLINE, 0)));
         let mut polls = 0;
         // Each poll takes a second and wakes itself at once, like a busy future.

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn r12_success_or_two_quiet_minutes_reset_and_a_million_failures_do_not() {
+    fn r12_success_or_two_quiet_minutes_reset_the_backoff() {
         let mut backoff = Backoff { failures: u32::MAX, retried: ZERO };
         assert_eq!(backoff.fail(ZERO, Delays::default(), 0.0), Duration::from_secs(30));
         // The delay itself does not count as time without a failure.

@@ -66,7 +66,7 @@ fn requirements_are_met_as_kubernetes_has_it() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn parse_errors_have_a_position() {
     for (text, says) in [
         ("app in web", "'(' expected at character 8"),
         ("app in (web", "',' or ')' expected at character 12"),
@@ -95,7 +95,7 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn selectors_that_say_the_same_are_equal() {
+fn equivalent_selectors_are_equal() {
     assert_eq!(parse("a=1,b in (y,x,y)"), parse("b in (x , y), a in (1), a == 1"));
     assert_ne!(parse("a=1"), parse("a!=1"));
     assert_eq!(Selector::label("a", "1"), parse("a=1"));

@@ -128,7 +128,9 @@ fn read_from(
     take(&mut frame, &mut bytes, DICTIONARY_BYTES_MAX)?;
     let codec = match &bytes[..] {
         [] => packer.codec(),
-        trained => packer.restore_codec(trained).ok_or(Problem::Other("has an invalid dictionary"))?,
+        trained => {
+            packer.restore_codec(trained).ok_or(Problem::Other("has an invalid dictionary"))?
+        }
     };
     let mut objects = Vec::new();
     for _ in 0..manifest.objects {

@@ -68,7 +68,8 @@ impl<'a> Parts<'a> {
         let (generation, deletion) = (self.value()?, self.value()?);
         let owner = [self.text()?, self.text()?, self.text()?, self.text()?];
         let is_owner = owner.iter().any(|part| !part.is_empty());
-        let count: u64 = self.value()?.ok_or(Problem::Other("has an object without a number of labels"))?;
+        let count: u64 =
+            self.value()?.ok_or(Problem::Other("has an object without a number of labels"))?;
         let mut labels = Vec::new();
         for _ in 0..count {
             labels.push((self.text()?.into(), self.text()?.into()));
@@ -84,7 +85,8 @@ impl<'a> Parts<'a> {
     }
 
     fn text(&mut self) -> Result<&'a str, Problem> {
-        std::str::from_utf8(self.next()?).map_err(|_| Problem::Other("has a name that is not UTF-8"))
+        std::str::from_utf8(self.next()?)
+            .map_err(|_| Problem::Other("has a name that is not UTF-8"))
     }
 
     fn next(&mut self) -> Result<&'a [u8], Problem> {

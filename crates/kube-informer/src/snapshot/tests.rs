@@ -50,7 +50,7 @@ impl Drop for File {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn a_snapshot_round_trips() {
     let file = File::new();
     assert!(read(&file.0, &packer()).unwrap().is_none());
     let written = objects(300);

@@ -58,7 +58,7 @@ fn fields_are_dropped_by_their_paths() {
 }
 
 #[test]
-fn what_nothing_is_cut_from_is_not_copied() {
+fn unchanged_json_is_not_copied() {
     let text = pod().to_string();
     let transform = Transform::drop_fields(["spec.none", "spec.nodeName.deeper"]);
     assert!(matches!(
@@ -101,7 +101,7 @@ fn t1_a_function_changes_what_is_kept() {
 }
 
 #[test]
-fn s22_t4_t9_key_uid_and_version_are_those_that_came() {
+fn s22_t4_t9_key_uid_and_version_survive_a_transform() {
     let transform = Transform::json(|pod| {
         pod["metadata"] = json!({"name": "other", "namespace": "other", "uid": "other",
                                  "resourceVersion": "1"});
@@ -155,7 +155,7 @@ fn t4_the_rest_of_the_header_is_that_of_what_is_kept() {
 }
 
 #[test]
-fn t4_what_leaves_the_header_alone_is_not_read_twice() {
+fn t4_the_header_is_reread_only_if_it_may_change() {
     let apart =
         ["spec", "status.phase", "metadata.annotations", "metadata.managedFields", "/0/labels"];
     for path in apart {
@@ -199,7 +199,7 @@ fn t3_an_object_is_transformed_once() {
 }
 
 #[test]
-fn what_cannot_be_transformed_is_unreadable_and_says_why() {
+fn a_failed_transform_is_unreadable_with_a_reason() {
     type Pod = k8s_openapi::api::core::v1::Pod;
     let mut secret = pod();
     secret["spec"] = json!("hunter2");

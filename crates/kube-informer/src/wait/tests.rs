@@ -93,7 +93,7 @@ async fn i60_nothing_to_wait_for_is_synced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i60_what_is_synced_is_seen_at_once_and_what_will_be_without_polling() {
+async fn i60_sync_is_noticed_immediately_and_without_polling() {
     let (a, b) = (Arc::new(Fake::new("a")), Arc::new(Fake::new("b")));
     a.set(|progress| progress.synced = true);
     assert_eq!(outcome(wait_for(&[&a]).timeout(Duration::ZERO)).await, (Ok(()), 0));
@@ -104,7 +104,7 @@ async fn i60_what_is_synced_is_seen_at_once_and_what_will_be_without_polling() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l4_an_informer_that_was_not_started_fails_at_once_and_says_so() {
+async fn l4_waiting_for_an_informer_not_started_fails_at_once() {
     let (a, b) =
         (Arc::new(Fake::new("a")), Arc::new(Fake { state: State::Idle, ..Fake::new("b") }));
     b.set(|progress| progress.started = false);
@@ -129,7 +129,7 @@ async fn i60_i61_a_stop_ends_the_wait_but_what_has_synced_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l4_a_list_that_arrives_is_waited_for_and_one_that_does_not_is_given_up() {
+async fn l4_a_wait_ends_only_without_progress() {
     let slow = Arc::new(Fake::new("slow"));
     let (feed, stop) = (slow.clone(), CancellationToken::new());
     let stopped = stop.clone();
@@ -166,7 +166,7 @@ async fn limits_can_be_set() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i62_the_error_says_for_each_informer_what_it_hangs_on() {
+async fn i62_the_error_names_the_problem_of_each_informer() {
     let forbidden = Error::invalid("pods is forbidden");
     let until = Instant::now();
     let why = forbidden.clone();
@@ -189,7 +189,7 @@ async fn i62_the_error_says_for_each_informer_what_it_hangs_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_is_waited_for_after_its_informer_as_long_as_it_gets_on() {
+async fn a_handler_that_makes_progress_is_waited_for() {
     let (a, handler) = (Arc::new(Fake::new("a")), Arc::new(FakeHandler::default()));
     let waiting = tokio::spawn(outcome(wait_for_handler(&a, &handler)));
     tokio::time::sleep(110 * S).await;
@@ -203,7 +203,7 @@ async fn a_handler_is_waited_for_after_its_informer_as_long_as_it_gets_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l4_a_handler_that_is_stuck_is_given_up_and_named() {
+async fn l4_the_error_names_a_stuck_handler() {
     let (a, handler) = (Arc::new(Fake::new("a")), Arc::new(FakeHandler::default()));
     a.set(|progress| progress.synced = true);
     let error = wait_for_handler(&a, &handler).await.unwrap_err();
@@ -232,7 +232,7 @@ async fn h16_a_handler_that_ends_ends_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_that_is_gone_has_stopped_unless_the_handler_was_through() {
+async fn a_dropped_informer_counts_as_stopped() {
     let handler = Arc::new(FakeHandler::default());
     let gone = || WaitForSync::of_handler(None, handler.clone());
     assert_eq!(outcome(gone()).await, (Err(NotSyncedReason::Stopped), 0));

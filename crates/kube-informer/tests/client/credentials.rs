@@ -1,4 +1,4 @@
-//! Who a client is.
+//! Credentials of the client.
 
 use std::fs;
 use std::path::PathBuf;

@@ -34,7 +34,7 @@ async fn reconcile(
     .await
 }
 
-/// What a controller has made outside of the cluster, and how often it was asked to.
+/// Resources that a controller has created outside the cluster, and the number of calls.
 #[derive(Default)]
 struct World {
     volumes: Mutex<BTreeSet<String>>,

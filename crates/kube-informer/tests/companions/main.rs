@@ -1,4 +1,4 @@
-//! What controllers need beside informers, against the embedded server: finalizers, status, events.
+//! Finalizers, status and events, against the embedded server.
 
 mod cut;
 mod events;

@@ -26,7 +26,7 @@ fn version_of(object: &serde_json::Value) -> &str {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cs1_cs2_the_newest_version_of_each_cache_has_to_be_there_and_is_then_forgotten() {
+async fn cs1_cs2_each_cache_must_reach_its_newest_write() {
     let server = ApiServer::start();
     let (factory, maps) = synced(&server).await;
     let secrets = factory.informer::<Secret>();
@@ -54,7 +54,7 @@ async fn cs1_cs2_the_newest_version_of_each_cache_has_to_be_there_and_is_then_fo
 }
 
 #[tokio::test(start_paused = true)]
-async fn cs3_cs4_versions_that_are_no_numbers_are_not_recorded_and_an_empty_cache_is_not_ready() {
+async fn cs3_cs4_an_empty_cache_is_not_ready() {
     let server = ApiServer::start();
     let (_factory, maps) = synced(&server).await;
     let (store, key) = (ConsistencyStore::new(), ObjectKey::cluster("key"));
@@ -124,7 +124,7 @@ async fn with_silent_secrets(server: &ApiServer, running: &mut Running) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_not_reconciled_on_a_cache_older_than_what_was_written_for_it() {
+async fn a_key_waits_until_the_cache_includes_its_writes() {
     let (server, factory) = scene();
     let mut running = makes_secrets(&server, &factory, |controller| controller, true);
     factory.start();
@@ -184,7 +184,7 @@ async fn a_cache_that_stays_behind_is_reported_and_the_key_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_written_and_is_gone_before_a_cache_has_seen_it_is_noticed() {
+async fn a_write_deleted_before_it_was_cached_is_noticed() {
     let (server, factory) = scene();
     let mut running = makes_secrets(&server, &factory, |controller| controller, true);
     factory.start();

@@ -104,7 +104,7 @@ async fn a_reconcile_that_takes_too_long_is_dropped_and_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminal_error_waits_for_a_change_also_with_a_context_around_it() {
+async fn a_wrapped_terminal_error_waits_for_a_change() {
     #[derive(Debug)]
     struct Context(Terminal);
     impl std::fmt::Display for Context {

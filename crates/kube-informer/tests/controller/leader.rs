@@ -21,7 +21,7 @@ fn controller(server: &ApiServer) -> Controller<ConfigMap> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_of_two_reconciles_and_the_other_takes_over_with_a_full_cache() {
+async fn the_second_replica_takes_over_with_a_full_cache() {
     let server = ApiServer::start();
     server.create(map("a")).unwrap();
     let start = |name: &str| run_idle(controller(&server).leader_election(&elector(&server, name)));
@@ -37,7 +37,7 @@ async fn one_of_two_reconciles_and_the_other_takes_over_with_a_full_cache() {
     first.handle.stop();
     first.task.await.unwrap().unwrap();
     assert_eq!(second.next().await, ("a".into(), true));
-    // Released: nobody waits until it expires. And nothing is listed again.
+    // The lease was released, so the takeover does not wait for its expiry, and nothing is relisted.
     assert!(stopped.elapsed() < 5 * SECOND, "{:?}", stopped.elapsed());
     let requests = server.requests();
     let is_list = |request: &embedded_apiserver::RequestRecord| {
@@ -91,7 +91,7 @@ async fn a_reconcile_ends_with_the_leadership_that_it_began_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn controllers_with_one_elector_lead_together_until_the_last_has_stopped() {
+async fn controllers_with_one_elector_lead_together() {
     let server = ApiServer::start();
     server.create(map("a")).unwrap();
     let shared = elector(&server, "together");

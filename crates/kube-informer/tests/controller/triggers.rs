@@ -1,4 +1,4 @@
-//! What has an object reconciled.
+//! Triggers of a reconcile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use kube_informer::{Action, Controller, ObjectKey, SharedInformerFactory};
 use crate::scene::{Running, SECOND, labelled, map, run, run_idle, scene, secret};
 
 #[tokio::test(start_paused = true)]
-async fn objects_are_reconciled_when_they_are_there_change_and_are_gone() {
+async fn objects_are_reconciled_on_add_update_and_delete() {
     let (server, factory) = scene();
     server.create(map("old")).unwrap();
     let mut running = run_idle(Controller::new(&factory.informer::<ConfigMap>()));
@@ -147,7 +147,7 @@ async fn ten_controllers_of_one_kind_cost_one_list_and_one_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_has_one_reconcile_at_a_time_and_a_change_meanwhile_has_it_done_again() {
+async fn a_change_during_a_reconcile_causes_another() {
     let (server, factory) = scene();
     let keys = 20;
     for key in 0..keys {
@@ -186,7 +186,7 @@ async fn a_key_has_one_reconcile_at_a_time_and_a_change_meanwhile_has_it_done_ag
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_requeue_comes_after_its_time_and_keys_can_be_added_from_elsewhere() {
+async fn requeues_are_delayed_and_keys_can_be_added() {
     let (server, factory) = scene();
     server.create(map("a")).unwrap();
     let controller = Controller::new(&factory.informer::<ConfigMap>());

@@ -34,7 +34,7 @@ pub(crate) struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kinship {
     /// By its owner reference: the controller `owns` children. What a parent that is gone has left is
-    /// deleted by the garbage collector, as it is in a cluster; what has no owner is nobody's child.
+    /// deleted by the garbage collector, as it is in a cluster; an object without an owner is no child.
     Owner,
     /// By a label: the controller `watches` children, adopts orphans, and deletes what a parent that is
     /// gone has left.

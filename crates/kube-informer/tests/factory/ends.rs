@@ -1,4 +1,4 @@
-//! What a factory keeps, for how long, and what it waits for.
+//! Lifetimes of a factory's informers, and shutdown.
 
 use std::pin::pin;
 use std::sync::{Arc, mpsc};
@@ -119,7 +119,7 @@ async fn what_was_replaced_is_not_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_that_cannot_be_asked_for_again_ends_with_its_handles() {
+async fn an_informer_with_a_closure_ends_with_its_handles() {
     let server = server();
     server.add("a", "1");
     let factory = SharedInformerFactory::new(server.client());
@@ -147,7 +147,7 @@ async fn an_informer_that_cannot_be_asked_for_again_ends_with_its_handles() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn such_an_informer_is_started_shared_and_stopped_while_it_is_held() {
+async fn an_informer_with_a_closure_runs_while_it_is_held() {
     let server = server();
     server.add("a", "1");
     let factory = SharedInformerFactory::new(server.client());

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::scene::{Maps, asked, requests, seconds, server, settle};
 
 #[tokio::test(start_paused = true)]
-async fn fa2_nothing_is_asked_for_before_the_start_and_waiting_says_so() {
+async fn fa2_no_request_is_sent_before_the_start() {
     let server = server();
     let factory = SharedInformerFactory::new(server.client());
     let informer = factory.informer::<ConfigMap>();
@@ -198,7 +198,7 @@ async fn what_was_stopped_is_made_anew_when_it_is_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_ends_where_one_of_them_was_stopped_before_it_was_synced() {
+async fn waiting_ends_if_an_informer_stops_before_its_sync() {
     let server = server();
     server.faults().on(Verb::Watch).resource("secrets").always().inject(Fault::StalledHeaders);
     let factory = SharedInformerFactory::new(server.client());

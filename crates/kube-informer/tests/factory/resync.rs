@@ -28,7 +28,7 @@ fn counts<const N: usize>(all: &[Arc<AtomicUsize>; N]) -> [usize; N] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i40_i45_without_a_period_nobody_is_resynced_but_who_asks_for_it() {
+async fn i40_i45_without_a_period_only_explicit_resyncs_happen() {
     // client-go refuses it to everybody where the informer has none.
     let server = server();
     server.add("a", "1");
@@ -42,7 +42,7 @@ async fn i40_i45_without_a_period_nobody_is_resynced_but_who_asks_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i43_i45_the_period_is_the_factorys_the_informers_or_the_handlers() {
+async fn i43_i45_the_resync_period_can_be_set_at_three_levels() {
     let server = server();
     server.add("a", "1");
     let factory =
@@ -78,7 +78,7 @@ async fn i41_periods_below_a_second_are_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i42_i44_a_late_handler_has_the_period_that_it_asks_for_from_when_it_came() {
+async fn i42_i44_a_late_handler_has_its_own_resync_period() {
     // client-go raises it to what the informer had before, and rounds it up to multiples of that.
     let server = server();
     server.add("a", "1");

@@ -73,7 +73,7 @@ async fn fa6_selectors_are_of_all_and_leaving_them_is_a_delete() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fa6_a_transform_of_the_factory_comes_before_the_informers_own() {
+async fn fa6_the_factory_transform_runs_first() {
     let server = server();
     server.add("a", "1");
     let add = |text: &'static str| {

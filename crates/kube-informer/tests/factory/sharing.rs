@@ -1,4 +1,4 @@
-//! FA-1: whoever asks for the same gets the same informer, by the server's record.
+//! FA-1: equal requests share an informer, according to the server's record.
 
 use embedded_apiserver::ApiServer;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
@@ -45,7 +45,7 @@ async fn fa1_typed_and_dynamic_requests_share_one_informer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fa1_metadata_is_another_informer_and_the_server_leaves_out_the_rest() {
+async fn fa1_metadata_informers_are_separate() {
     let server = server();
     server.add("a", "1");
     let factory = SharedInformerFactory::new(server.client());
@@ -152,7 +152,7 @@ async fn fa1_two_factories_share_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fa1_a_kind_without_namespaces_is_shared_too_whoever_knows_that_it_has_none() {
+async fn fa1_cluster_scoped_informers_are_shared_too() {
     let server = server();
     let factory = SharedInformerFactory::new(server.client());
     let _typed = factory.informer::<Node>();

@@ -1,4 +1,4 @@
-//! What the guide for people who come from client-go says.
+//! The code of the guide for users of client-go.
 #![expect(clippy::default_trait_access, reason = "as people write it")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};

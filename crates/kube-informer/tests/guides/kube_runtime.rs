@@ -1,4 +1,4 @@
-//! What the guide for people who come from kube-runtime says: their code and ours.
+//! The code of the guide for users of kube-runtime, on both sides.
 #![expect(clippy::default_trait_access, reason = "as people write it")]
 
 use std::collections::BTreeMap;

@@ -62,7 +62,7 @@ fn missing<'a>(guide: &'a str, source: &str) -> Vec<Vec<&'a str>> {
 }
 
 #[test]
-fn the_code_of_the_guides_is_here() {
+fn code_of_the_guides_is_up_to_date() {
     for (guide, source) in [
         (include_str!("../../../../README.md"), include_str!("readme.rs")),
         (
@@ -86,7 +86,7 @@ fn the_code_of_the_guides_is_here() {
 }
 
 #[test]
-fn code_that_is_not_here_is_found() {
+fn missing_code_is_found() {
     let guide = "```rust\nlet a = 1;\n\nlet b = 2;\n```\ntext\n```rust\nlet c = 3;\n```\n```go\nd := 4\n```\n";
     let source = "fn f() {\n    let a = 1;\n    let b = 2;\n    let c = 4;\n}\n";
     assert_eq!(missing(guide, source), [["let c = 3;"]]);

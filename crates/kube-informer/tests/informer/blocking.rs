@@ -9,7 +9,7 @@ use super::running::Running;
 use super::scene::{Maps, agrees, server};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn i14_one_handler_that_blocks_holds_up_neither_the_other_nine_nor_the_cache() {
+async fn i14_a_blocked_handler_delays_nothing_else() {
     const EVENTS: usize = 2_000;
     let running = Running::synced(server()).await;
     let (go_on, blocked) = mpsc::channel::<()>();

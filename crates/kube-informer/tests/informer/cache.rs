@@ -1,4 +1,4 @@
-//! What is in the cache, and what is told of it: C-1 to C-23, I-50 to I-53, and how objects are kept.
+//! The content of the cache and the events about it: C-1 to C-23, I-50 to I-53, and storage of objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ async fn c1_c2_nothing_is_there_and_nothing_asked_before_the_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c10_the_cache_decides_what_is_added_and_what_updated_not_the_event() {
+async fn c10_the_cache_decides_between_add_and_update() {
     let script = Script::default();
     script.watch(
         [
@@ -51,7 +51,7 @@ async fn c10_the_cache_decides_what_is_added_and_what_updated_not_the_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c11_a_delete_of_what_nobody_has_seen_is_told_to_nobody() {
+async fn c11_the_delete_of_an_unseen_object_is_dropped() {
     // client-go tells it; I11 here: deleted is only what was there.
     let script = Script::default();
     script.watch(
@@ -67,7 +67,7 @@ async fn c11_a_delete_of_what_nobody_has_seen_is_told_to_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c12_i52_i9_the_cache_and_its_indexes_have_what_a_handler_is_told() {
+async fn c12_i52_i9_the_cache_is_updated_before_handlers_run() {
     let running = Running::new(server());
     let index = running.informer.index_by_label("value");
     let lister = running.informer.lister();
@@ -113,7 +113,7 @@ async fn c12_i52_i9_the_cache_and_its_indexes_have_what_a_handler_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c13_c22_c23_a_relist_tells_deletes_first_and_repeats_what_is_unchanged() {
+async fn c13_c22_c23_a_relist_delivers_deletes_first() {
     let running = Running::synced(server()).await;
     for name in ["a", "b", "c"] {
         running.server.add(name, "1");
@@ -171,7 +171,7 @@ async fn c15_i17_a_resync_is_an_event_of_its_own_and_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c16_i7_a_bookmark_moves_the_version_of_the_cache_and_calls_nobody() {
+async fn c16_i7_a_bookmark_advances_the_version_without_events() {
     let running = Running::synced(server()).await;
     let book = Book::keep(&running.informer);
     running
@@ -247,7 +247,7 @@ async fn i53_i16_a_delete_has_the_version_of_the_deletion() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k7_i16_an_object_made_again_in_a_gap_is_an_update_to_another_uid() {
+async fn k7_i16_an_object_recreated_in_a_gap_is_one_update() {
     let running = Running::synced(server()).await;
     running.server.add("a", "1");
     settle().await;
@@ -268,7 +268,7 @@ async fn k7_i16_an_object_made_again_in_a_gap_is_an_update_to_another_uid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn storage_packed_decodes_when_asked_and_decoded_keeps_what_it_decoded() {
+async fn storage_decides_when_objects_are_decoded() {
     for (storage, kept) in [(Storage::Packed, false), (Storage::Decoded, true)] {
         let server = server();
         server.add("a", "1");

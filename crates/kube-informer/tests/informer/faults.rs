@@ -37,7 +37,7 @@ async fn strike_open(running: &Running, times: u64, fault: Fault) {
     running.server.change("a", "2");
 }
 
-/// What it waits for, and for how long.
+/// The error that the informer backs off for, and the pause.
 fn backing_off(running: &Running) -> Duration {
     match running.informer.state() {
         State::BackingOff { until, why } => {
@@ -69,7 +69,7 @@ async fn error_table_a_clean_close_is_no_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn error_table_a_reset_or_restart_of_a_healthy_watch_is_resumed_at_once() {
+async fn error_table_a_reset_of_a_healthy_watch_is_resumed_at_once() {
     for fault in [Fault::Reset, Fault::Restart] {
         let running = watching().await;
         seconds(5).await;
@@ -204,7 +204,7 @@ async fn error_table_429_for_the_first_list_is_waited_for_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn error_table_500_in_the_stream_is_resumed_and_in_the_end_listed() {
+async fn error_table_repeated_500s_in_the_stream_cause_a_list() {
     let running = watching().await;
     running.server.faults().on(Verb::Watch).after_events(0).times(5).inject(Fault::status(500));
     settle().await;
@@ -220,7 +220,7 @@ async fn error_table_500_in_the_stream_is_resumed_and_in_the_end_listed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn error_table_5xx_and_pages_of_proxies_are_retried_with_their_text() {
+async fn error_table_5xx_and_proxy_pages_are_retried() {
     for (fault, text) in [
         (Fault::status(500), "500"),
         (Fault::html(502), "502"),
@@ -254,7 +254,7 @@ async fn error_table_401_is_tried_once_more_at_once_and_then_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn error_table_403_on_watches_is_polled_ever_more_slowly_and_says_what_to_grant() {
+async fn error_table_403_on_watches_leads_to_polling() {
     let running = watching().await;
     let denial = Denial::verbs([Verb::Watch]).resource("configmaps");
     let denial = running.server.access().deny(denial);
@@ -301,7 +301,7 @@ async fn error_table_403_for_one_namespace_names_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn error_table_400_406_415_422_of_a_watch_are_listed_after_a_pause() {
+async fn error_table_4xx_of_a_watch_causes_a_list_after_a_pause() {
     for code in [400, 406, 415, 422] {
         let running = watching().await;
         // A 406 is first taken for a refusal of protobuf, and JSON asked for.
@@ -314,7 +314,7 @@ async fn error_table_400_406_415_422_of_a_watch_are_listed_after_a_pause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn error_table_no_end_of_the_initial_events_falls_back_to_a_list() {
+async fn error_table_a_missing_end_bookmark_falls_back_to_a_list() {
     let server = server();
     server.add("a", "1");
     server.faults().on(Verb::Watch).always().inject(Fault::EndBookmarkMissing);

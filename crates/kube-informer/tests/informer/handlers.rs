@@ -13,7 +13,7 @@ use super::running::{Book, Running};
 use super::scene::{Maps, agrees, seconds, server, settle};
 
 #[tokio::test(start_paused = true)]
-async fn i20_a_handler_from_before_the_start_is_told_the_first_list_as_initial() {
+async fn i20_an_early_handler_gets_the_first_list_as_initial() {
     let server = server();
     server.add("a", "1");
     server.add("b", "1");
@@ -29,7 +29,7 @@ async fn i20_a_handler_from_before_the_start_is_told_the_first_list_as_initial()
 }
 
 #[tokio::test(start_paused = true)]
-async fn i21_i22_i12_a_late_handler_is_told_all_that_is_there_and_then_what_happens() {
+async fn i21_i22_i12_a_late_handler_gets_the_cache_then_changes() {
     let running = Running::synced(server()).await;
     for name in ["a", "b"] {
         running.server.add(name, "1");
@@ -45,7 +45,7 @@ async fn i21_i22_i12_a_late_handler_is_told_all_that_is_there_and_then_what_happ
 }
 
 #[tokio::test(start_paused = true)]
-async fn i21_handlers_that_come_during_churn_miss_nothing_and_get_nothing_twice() {
+async fn i21_handlers_added_during_churn_see_no_gap_or_duplicate() {
     let running = Running::synced(server()).await;
     let mut books = Vec::new();
     for turn in 0..300 {
@@ -91,7 +91,7 @@ async fn i23_handlers_that_come_between_start_and_sync_lose_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i24_a_handler_after_the_stop_is_never_called_and_waiting_for_it_ends() {
+async fn i24_a_handler_added_after_the_stop_is_never_called() {
     let running = Running::synced(server()).await;
     running.informer.shutdown().await;
     let (book, registration) = Book::keep_registered(&running.informer);
@@ -141,7 +141,7 @@ async fn i26_i13_a_removed_handler_is_never_called_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i26_a_guard_removes_at_the_end_of_its_scope_unless_it_is_detached() {
+async fn i26_a_guard_removes_its_handler_unless_detached() {
     let running = Running::synced(server()).await;
     let (book, kept) = (Book::default(), Book::default());
     {
@@ -157,7 +157,7 @@ async fn i26_a_guard_removes_at_the_end_of_its_scope_unless_it_is_detached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i28_waiting_for_a_removal_ends_also_where_nothing_was_ever_started() {
+async fn i28_removal_completes_if_never_started() {
     let running = Running::new(server());
     let (_, registration) = Book::keep_registered(&running.informer);
     tokio::time::timeout(Duration::from_secs(1), registration.remove()).await.unwrap();
@@ -211,7 +211,7 @@ async fn i29_many_tasks_add_and_remove_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c24_a_filter_makes_adds_and_deletes_of_what_comes_into_it_and_leaves_it() {
+async fn c24_a_filter_turns_updates_into_adds_and_deletes() {
     let server = server();
     server.add("in", "yes");
     server.add("out", "no");
@@ -233,7 +233,7 @@ async fn c24_a_filter_makes_adds_and_deletes_of_what_comes_into_it_and_leaves_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn h8_i43_resyncs_are_of_those_that_asked_and_run_across_relists() {
+async fn h8_i43_only_handlers_that_asked_are_resynced() {
     let server = server();
     server.add("a", "1");
     let running = Running::new(server);

@@ -169,7 +169,7 @@ async fn l5_a_runtime_that_goes_takes_the_informer_with_it() {
         runtime.block_on(Running::synced(server()))
     });
     let running = other.join().unwrap();
-    // L4: whoever waits for it is told.
+    // L4: pending waits fail.
     let waits = running.informer.wait_for_version(u64::MAX);
     let waited = tokio::time::timeout(Duration::from_secs(1), waits).await;
     assert!(waited.expect("it ends").unwrap_err().is_stopped());

@@ -37,7 +37,7 @@ impl ListWatch for Cut {
 
 /// Before, it was not live for more than half of the hour.
 #[tokio::test(start_paused = true)]
-async fn l1_idle_watches_that_are_cut_every_35_s_are_live_all_the_time() {
+async fn l1_idle_watches_cut_every_35_s_stay_live() {
     let server = server();
     let source = Cut(maps_of(&server));
     let running = Running::from_source(server, source, |builder| builder).sync().await;
@@ -60,7 +60,7 @@ async fn l1_idle_watches_that_are_cut_every_35_s_are_live_all_the_time() {
 
 /// Some aggregated servers give lists no version.
 #[tokio::test(start_paused = true)]
-async fn a_list_without_a_version_syncs_and_is_watched_from_the_beginning() {
+async fn a_list_without_a_version_is_watched_from_the_start() {
     let (server, script) = (server(), Script::default());
     script.list(&list("", "", [stored("a", "1", "")]));
     script.watch([event("ADDED", &stored("b", "1", ""))], End::Silent);

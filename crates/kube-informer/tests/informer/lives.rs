@@ -1,4 +1,4 @@
-//! It runs until nobody is left who could notice, and not a moment longer.
+//! An informer runs as long as anything can observe it, and no longer.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ async fn it_lives_as_long_as_a_handler_whose_registration_was_ignored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_with_its_last_handler_and_a_registration_keeps_nothing() {
+async fn an_informer_ends_with_its_last_handler() {
     let running = Running::synced(server()).await;
     let server = running.server.clone();
     let (_, first) = Book::keep_registered(&running.informer);

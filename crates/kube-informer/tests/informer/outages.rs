@@ -1,4 +1,4 @@
-//! Resources that are not there, and addresses where nobody listens.
+//! Resources that are not served, and addresses that refuse connections.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn orders(server: &ApiServer) -> (SharedInformer<DynamicObject>, Errors) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn error_table_404_says_so_goes_on_slowly_and_finds_what_is_installed_later() {
+async fn error_table_404_is_retried_until_the_resource_exists() {
     let server = server();
     let (informer, errors) = orders(&server);
     informer.start();
@@ -71,7 +71,7 @@ async fn error_table_404_says_so_goes_on_slowly_and_finds_what_is_installed_late
 }
 
 #[tokio::test(start_paused = true)]
-async fn error_table_404_a_resource_that_goes_and_comes_back_is_listed_anew() {
+async fn error_table_404_a_resource_that_returns_is_relisted() {
     let server = server();
     server.create(definition()).unwrap();
     server.create(order("o-1")).unwrap();
@@ -110,7 +110,7 @@ async fn error_table_404_a_resource_that_goes_and_comes_back_is_listed_anew() {
 /// Real sockets: only they know addresses.
 #[tokio::test]
 async fn error_table_refused_names_the_address() {
-    // Bound, so that nobody else is given the port, but not listening.
+    // Bound, so that the port stays reserved, but not listening.
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = socket.local_addr().unwrap().port();

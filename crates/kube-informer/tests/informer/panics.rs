@@ -76,7 +76,7 @@ async fn s14_an_index_function_that_panics_leaves_out_that_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_handler_that_panics_is_contained_and_others_are_told() {
+async fn a_panic_in_an_error_handler_is_contained() {
     let server = server();
     let source = maps_of(&server);
     let running = Running::from_source(server, source, |builder| {
@@ -105,7 +105,7 @@ impl ListWatch for Panics {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l4_l5_a_source_that_panics_stops_the_informer_and_everybody_learns_of_it() {
+async fn l4_l5_a_source_that_panics_stops_the_informer() {
     let running = Running::from_source(server(), Panics, |builder| builder);
     let mut stream = running.informer.events();
     running.informer.start();

@@ -69,13 +69,13 @@ pub(crate) struct Book(Arc<Mutex<Pages>>);
 
 #[derive(Default)]
 struct Pages {
-    /// What it believes to be there, by name: the version.
+    /// The objects that its events add up to: versions by name.
     objects: BTreeMap<String, String>,
     /// The newest version that it has been shown of each.
     newest: BTreeMap<String, u64>,
     log: Vec<String>,
     wrong: Vec<String>,
-    /// What it was shown in an older state than before: I2.
+    /// Objects that it received in an older state than before: I2.
     older: Vec<String>,
 }
 
@@ -107,13 +107,13 @@ impl Book {
         pages.log.push(line);
     }
 
-    /// What it was told, since this was last asked: `add a`, `add a initially`, `update a`,
+    /// The events since the last call: `add a`, `add a initially`, `update a`,
     /// `repeat a`, `delete a`, `miss a` (a delete that was missed), `resync a`, `synced`.
     pub(crate) fn news(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().log)
     }
 
-    /// What it was shown in an older state than before.
+    /// Objects that it received in an older state than before.
     pub(crate) fn older(&self) -> Vec<String> {
         self.0.lock().older.clone()
     }

@@ -1,4 +1,4 @@
-//! What happens to clusters, at random: then it is over, and everything must be right. L1, I2, I11.
+//! Random sequences of faults, after which everything must converge. L1, I2, I11.
 
 use std::time::Duration;
 

@@ -28,7 +28,7 @@ pub(crate) fn map(name: &str, value: &str) -> Value {
     })
 }
 
-/// What happens to the server's config maps. Each gives the version that it made.
+/// Changes of the server's config maps. Each returns the new version.
 pub(crate) trait Maps {
     fn add(&self, name: &str, value: &str) -> String;
     fn change(&self, name: &str, value: &str) -> String;
@@ -192,7 +192,7 @@ impl Errors {
         self.0.lock().last().expect("an error was reported").clone()
     }
 
-    /// What is done about each, without the pause.
+    /// The reaction to each error, without the pause.
     pub(crate) fn nexts(&self) -> Vec<&'static str> {
         self.0.lock().iter().map(|report| next(&report.next)).collect()
     }

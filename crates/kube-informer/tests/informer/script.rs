@@ -19,7 +19,7 @@ use kube_informer::BoxError;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// What is said instead, to the next requests of each kind.
+/// Scripted responses to the next requests of each kind.
 #[derive(Clone, Default)]
 pub(crate) struct Script(Arc<Mutex<Answers>>);
 

@@ -1,4 +1,4 @@
-//! What must be shown: nothing is lost, and nothing is listed where a watch suffices.
+//! The main guarantees: nothing is lost, and nothing is relisted if a watch suffices.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::running::{Book, Running};
 use super::scene::{Maps, agrees, asked, count, seconds, server, settle, within};
 
 #[tokio::test(start_paused = true)]
-async fn l1_a_dead_watch_is_noticed_within_75_s_and_resumed_without_a_list() {
+async fn l1_a_dead_watch_is_resumed_within_75_s() {
     for fault in [Fault::HalfOpen, Fault::StalledBody] {
         let running = Running::synced(server()).await;
         let book = Book::keep(&running.informer);
@@ -40,7 +40,7 @@ async fn l1_a_dead_watch_is_noticed_within_75_s_and_resumed_without_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l1_i16_where_the_history_is_short_a_dead_watch_is_listed_with_nothing_lost() {
+async fn l1_i16_a_dead_watch_with_expired_version_is_relisted() {
     let server = ApiServer::builder().history_window(Duration::from_secs(20)).seed(7).build();
     for name in ["a", "b", "c", "d"] {
         server.add(name, "1");
@@ -72,7 +72,7 @@ async fn l1_i16_where_the_history_is_short_a_dead_watch_is_listed_with_nothing_l
 }
 
 #[tokio::test(start_paused = true)]
-async fn i21_a_server_restored_from_a_backup_is_noticed_by_the_silence_of_its_watches() {
+async fn i21_a_restored_server_is_detected_by_silence() {
     let server = server();
     let backup = server.store().snapshot();
     let running = Running::synced(server).await;
@@ -95,7 +95,7 @@ async fn i21_a_server_restored_from_a_backup_is_noticed_by_the_silence_of_its_wa
 
 /// As with Events of a real server: it has no cache of them, and so no bookmarks.
 #[tokio::test(start_paused = true)]
-async fn i21_a_server_restored_from_a_backup_is_noticed_without_bookmarks_too() {
+async fn i21_a_restored_server_is_detected_without_bookmarks() {
     let server = server();
     server.faults().on(Verb::Watch).always().inject(Fault::BookmarkLost);
     let backup = server.store().snapshot();
@@ -137,7 +137,7 @@ async fn l3_without_bookmarks_a_lost_connection_costs_one_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i16_a_410_with_deletes_in_the_gap_delivers_each_once_as_a_tombstone() {
+async fn i16_deletes_missed_before_a_410_are_delivered_once() {
     let running = Running::synced(server()).await;
     for name in ["a", "b", "c"] {
         running.server.add(name, "1");
@@ -165,7 +165,7 @@ async fn i16_a_410_with_deletes_in_the_gap_delivers_each_once_as_a_tombstone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i8_l3_a_watch_cut_every_few_events_for_10_000_loses_nothing_and_lists_never() {
+async fn i8_l3_10_000_events_on_short_watches_need_no_list() {
     const EVENTS: u64 = 10_000;
     let day = Duration::from_secs(24 * 60 * 60);
     let server = ApiServer::builder().history_window(day).seed(7).build();
@@ -231,7 +231,7 @@ async fn i19_a_hundred_handlers_cost_one_list_and_one_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i14_a_stream_that_is_not_polled_holds_up_nobody_and_stays_bounded() {
+async fn i14_an_unpolled_stream_is_bounded_and_delays_no_handler() {
     const KEYS: usize = 50;
     const EVENTS: usize = 4_000;
     let running = Running::synced(server()).await;

@@ -39,7 +39,7 @@ fn is_marked(object: &kube_informer::Object<ConfigMap>) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn t1_t5_everything_that_comes_is_transformed_before_anybody_sees_it() {
+async fn t1_t5_every_object_is_transformed_before_it_is_visible() {
     for running in both(Transform::try_map(picky)) {
         running.server.add("a", "1");
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -62,7 +62,7 @@ async fn t1_t5_everything_that_comes_is_transformed_before_anybody_sees_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn t2_t3_each_state_that_comes_is_transformed_once_and_resyncs_are_not() {
+async fn t2_t3_each_state_is_transformed_once() {
     // client-go does it twice to each object of a streamed list.
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = calls.clone();
@@ -85,7 +85,7 @@ async fn t2_t3_each_state_that_comes_is_transformed_once_and_resyncs_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn t6_an_object_whose_transform_fails_is_recorded_and_the_rest_goes_on() {
+async fn t6_a_failed_transform_affects_one_object() {
     for running in both(Transform::try_map(picky)) {
         running.server.add("bad", "bad");
         running.server.add("good", "1");
@@ -113,7 +113,7 @@ async fn t6_an_object_whose_transform_fails_is_recorded_and_the_rest_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn t6_one_that_ceases_to_pass_stays_as_it_was_and_its_delete_is_delivered() {
+async fn t6_a_failed_update_keeps_the_cached_state() {
     for running in both(Transform::try_map(picky)) {
         let running = running.sync().await;
         let book = Book::keep(&running.informer);
@@ -199,7 +199,7 @@ async fn t4_t9_a_transform_cannot_confuse_the_cache() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn t4_a_label_that_a_transform_sets_is_one_for_selectors_and_indexes() {
+async fn t4_selectors_and_indexes_see_transformed_labels() {
     let relabel = |map: &mut ConfigMap| {
         let labels = map.metadata.labels.get_or_insert_default();
         let value = labels.remove("value").unwrap_or_default();

@@ -10,7 +10,7 @@ use super::scene::{Listed, Maps, maps_of, server, settle};
 use super::script::{End, Script, bookmark, event, list, stored};
 
 #[tokio::test(start_paused = true)]
-async fn i8_a_body_that_does_not_decode_is_in_the_cache_with_its_header() {
+async fn i8_an_object_that_does_not_decode_is_cached() {
     for listed in [true, false] {
         let server = server();
         for name in ["a", "b", "c"] {
@@ -29,7 +29,7 @@ async fn i8_a_body_that_does_not_decode_is_in_the_cache_with_its_header() {
         settle().await;
         assert_eq!(running.names(), ["a", "b", "c"]);
         assert_eq!(book.news().len(), 4);
-        // An error for the one who asks, and nobody else.
+        // Only `decode` returns an error.
         assert_eq!(running.errors.len(), 0);
         let object = running.informer.lister().get(("default", "b")).unwrap();
         let error = object.decode().unwrap_err();
@@ -45,7 +45,7 @@ async fn i8_a_body_that_does_not_decode_is_in_the_cache_with_its_header() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i8_b12_items_without_readable_metadata_are_reported_counted_and_listed() {
+async fn i8_b12_items_without_metadata_are_reported() {
     let bad = [
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": 7}),
         json!({"apiVersion": "v1", "kind": "ConfigMap"}),
@@ -88,7 +88,7 @@ async fn i8_b12_items_without_readable_metadata_are_reported_counted_and_listed(
 }
 
 #[tokio::test(start_paused = true)]
-async fn i8_what_cannot_be_kept_in_a_watch_is_recorded_until_it_can_or_is_gone() {
+async fn i8_a_failed_object_is_listed_until_stored_or_deleted() {
     let unreadable = |version: &str| {
         let mut map = stored("a", "1", version);
         map["metadata"]["labels"] = json!([1]);
@@ -123,7 +123,7 @@ async fn i8_what_cannot_be_kept_in_a_watch_is_recorded_until_it_can_or_is_gone()
 }
 
 #[tokio::test(start_paused = true)]
-async fn i20_names_that_would_steer_a_terminal_are_escaped_in_reports_and_exact_otherwise() {
+async fn i20_control_characters_in_names_are_escaped_in_reports() {
     let (good, bad) = ("a\n\u{1b}[2J", format!("b\r\u{202e}{}", "x".repeat(1 << 20)));
     let mut unreadable = stored(&bad, "1", "41");
     unreadable["metadata"]["labels"] = json!([1]);
@@ -156,7 +156,7 @@ async fn i20_names_that_would_steer_a_terminal_are_escaped_in_reports_and_exact_
 
 /// Were they taken for an end of the watch, the next thing would be a list.
 #[tokio::test(start_paused = true)]
-async fn r51_r54_events_of_another_kind_or_type_are_skipped_and_the_watch_goes_on() {
+async fn r51_r54_events_of_another_kind_or_type_are_skipped() {
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {
         "name": "a", "namespace": "default", "resourceVersion": "60",
     }});

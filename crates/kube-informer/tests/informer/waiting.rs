@@ -65,7 +65,7 @@ async fn l4_what_may_never_be_read_is_given_up_and_says_what_to_grant() {
     for part in ["configmaps is backing off", "grant the verb", "\"configmaps\"", "ClusterRole"] {
         assert!(text.contains(part), "{text}");
     }
-    // It has not given up: whoever waits longer gets it.
+    // The informer has not given up: a longer wait succeeds.
     running.server.access().allow_everything();
     running.informer.wait_for_sync().await.unwrap();
 }
@@ -169,7 +169,7 @@ async fn l4_a_timeout_is_one_and_says_what_was_going_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l4_i6_a_handler_is_waited_for_until_it_has_been_through_its_list() {
+async fn l4_i6_waiting_for_a_handler_covers_its_initial_list() {
     let server = server();
     server.add("a", "1");
     let running = Running::synced(server).await;
@@ -216,7 +216,7 @@ async fn one_reads_what_one_has_written() {
         .unwrap()
         .unwrap();
 
-    // Somebody else's write: a bookmark says that it was none of ours.
+    // A write to another resource: only a bookmark reports its version.
     running
         .server
         .create(serde_json::json!({
@@ -245,7 +245,7 @@ async fn waiting_for_a_version_ends_with_the_informer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_a_version_ends_with_an_informer_that_never_started() {
+async fn waiting_for_a_version_ends_if_never_started() {
     let running = Running::new(server());
     let informer = running.informer.clone();
     let wait = tokio::spawn(async move { informer.wait_for_version(7_u64).await });

@@ -231,7 +231,7 @@ async fn transformed_objects_are_not_transformed_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_snapshot_takes_the_place_of_the_last_one_and_is_for_its_owner_alone() {
+async fn a_snapshot_replaces_the_last_one_and_is_private() {
     let folder = Folder::new();
     let server = scene(&folder).await;
     server.add("later", "1");

@@ -76,7 +76,7 @@ fn explore(scene: fn(&Arc<World>)) {
     Runner::new(few_changes, Config::new()).run(play);
 }
 
-/// Takes one task and keeps it until as many have been taken: nobody who has one takes another, so
+/// Takes one task and keeps it until as many have been taken: a worker that has one takes no other, so
 /// that each of them needs a wake-up of its own.
 async fn take_one(world: Arc<World>, all: usize) {
     let taken = world.get().await.expect("not shut down");
@@ -201,7 +201,7 @@ fn a_look_or_an_add_that_finds_tasks_due_wakes_for_them() {
         let other = {
             let world = world.clone();
             thread::spawn(move || {
-                world.pass(5); // nobody who sleeps is woken
+                world.pass(5); // no sleeper is woken
                 if thread_rng().gen_bool(0.5) {
                     let _ = world.ready();
                 }
@@ -214,7 +214,7 @@ fn a_look_or_an_add_that_finds_tasks_due_wakes_for_them() {
 }
 
 #[test]
-fn wq3_wq4_a_task_is_with_one_worker_and_no_add_meanwhile_is_lost() {
+fn wq3_wq4_a_task_has_one_worker_and_loses_no_add() {
     explore(|world| {
         let workers = (0..3).map(|_| spawn(work_with_failures(world.clone()))).collect();
         let producer = || {
@@ -231,7 +231,7 @@ fn wq3_wq4_a_task_is_with_one_worker_and_no_add_meanwhile_is_lost() {
 }
 
 #[test]
-fn a_task_that_is_ready_when_its_worker_has_finished_wakes_another_one() {
+fn finishing_a_task_wakes_a_worker_for_a_ready_one() {
     explore(|world| {
         // Each of these works once, so that none of them finds what it has finished itself.
         let worker = |world: Arc<World>| async move {
@@ -268,7 +268,7 @@ fn wq8_a_drain_ends_when_nothing_is_left_and_not_before() {
 }
 
 #[test]
-fn wq10_a_drain_ends_although_the_worker_of_a_task_that_was_added_again_is_gone() {
+fn wq10_a_drain_ends_if_the_worker_of_a_readded_task_is_gone() {
     explore(|world| {
         world.add(0);
         let leaves = spawn({

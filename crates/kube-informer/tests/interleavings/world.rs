@@ -1,6 +1,6 @@
 //! A queue with a clock of its own, and a ledger of what is done with its tasks.
 //!
-//! Every task has a number that each add makes greater, as each change makes an object newer. Whoever
+//! Every task has a number that each add makes greater, as each change makes an object newer. A worker that
 //! starts a task reads it. An add is not lost if some run of the task has read its number, or a later
 //! one: this is what a reconcile loop relies on.
 
@@ -20,7 +20,7 @@ const TASKS: usize = 3;
 /// A time that does not come.
 const NEVER: Nanos = 1 << 40;
 
-/// What is beside the queue has locks that shuttle does not know: none is held where it may switch.
+/// State outside the queue uses locks that shuttle does not know: none is held where it may switch threads.
 pub(super) struct World {
     queue: Shared<u32>,
     clock: Mutex<Clock>,

@@ -31,7 +31,7 @@ fn setting(name: &str) -> Option<u64> {
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
 }
 
-/// What has happened in a run, as text.
+/// A log of a run.
 #[derive(Default)]
 struct Trace(Mutex<Vec<String>>);
 

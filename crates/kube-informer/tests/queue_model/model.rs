@@ -31,7 +31,7 @@ struct Ready {
     passed: u32,
 }
 
-/// What the model hands out.
+/// A task that the model hands out.
 pub(super) struct Handed {
     pub(super) task: u32,
     pub(super) priority: i32,

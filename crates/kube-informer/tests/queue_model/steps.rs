@@ -311,7 +311,7 @@ impl Run {
         }
     }
 
-    /// Polls those who have been woken until nobody is, and compares the numbers.
+    /// Polls all woken futures until none is left, and compares the numbers.
     fn settle(&mut self) {
         // A timer may be late, by less than a millisecond. A look is not.
         if !self.gets.is_empty() || self.random.bool() {

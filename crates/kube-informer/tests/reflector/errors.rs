@@ -37,7 +37,7 @@ async fn r48_b5_errors_in_a_stream_are_reported_as_those_of_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e1_attempts_count_failures_in_a_row_and_begin_anew_after_a_success() {
+async fn e1_attempts_count_consecutive_failures() {
     let server = server();
     server.faults().on(Verb::List).times(3).inject(Fault::status(503));
     let reflecting = reflect(Listed(maps_of(&server)));

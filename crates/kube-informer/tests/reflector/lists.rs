@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::list_watch::KubeListWatch;
 
 #[tokio::test(start_paused = true)]
-async fn r20_the_first_list_is_of_any_version_and_the_watch_goes_on_from_it() {
+async fn r20_the_watch_starts_at_the_version_of_the_first_list() {
     let server = server();
     server.add("a", "1");
     let version = server.add("b", "1");
@@ -59,7 +59,7 @@ async fn r20_after_a_refused_version_the_most_recent_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r22_r23_pages_have_a_token_and_no_version_and_the_list_has_the_first_pages() {
+async fn r22_r23_further_pages_have_a_token_and_no_version() {
     let server = server();
     for name in ["a", "b", "c", "d", "e"] {
         server.add(name, "1");
@@ -89,7 +89,7 @@ async fn r22_r23_pages_have_a_token_and_no_version_and_the_list_has_the_first_pa
 }
 
 #[tokio::test(start_paused = true)]
-async fn r22_pages_stay_where_a_server_pages_what_it_could_have_cached() {
+async fn r22_pages_stay_on_servers_without_a_cache() {
     let server = server();
     let script = Script::default();
     script.list(&list("50", "more", [stored("a", "1", "40")]));
@@ -108,7 +108,7 @@ async fn r22_pages_stay_where_a_server_pages_what_it_could_have_cached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r24_an_expired_token_makes_it_one_list_without_pages_at_the_same_version() {
+async fn r24_an_expired_token_causes_a_list_without_pages() {
     let server = server();
     for name in ["a", "b", "c"] {
         server.add(name, "1");
@@ -154,7 +154,7 @@ async fn r24_a_token_of_a_compacted_version_has_expired() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r25_an_expired_list_is_asked_for_again_at_once_and_then_after_a_pause() {
+async fn r25_an_expired_list_is_retried_at_once_then_later() {
     let server = server();
     server.faults().on(Verb::List).times(2).inject(Fault::Gone);
     let reflecting = reflect(Listed(maps_of(&server)));
@@ -169,7 +169,7 @@ async fn r25_an_expired_list_is_asked_for_again_at_once_and_then_after_a_pause()
 }
 
 #[tokio::test(start_paused = true)]
-async fn r25_r26_a_version_that_the_server_has_not_come_to_is_given_up() {
+async fn r25_r26_a_future_version_is_given_up() {
     let server = server();
     let past = server.store().snapshot();
     for name in ["a", "b", "c"] {

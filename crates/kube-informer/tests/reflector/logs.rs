@@ -13,7 +13,7 @@ fn watching(server: &ApiServer) -> (Log, DefaultGuard) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_that_repeats_is_logged_once_and_so_are_its_change_and_its_end() {
+async fn repeated_errors_are_logged_once() {
     let server = server();
     let (log, _guard) = watching(&server);
     let reflecting = reflect(Listed(maps_of(&server)));

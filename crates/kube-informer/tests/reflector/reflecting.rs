@@ -90,7 +90,7 @@ impl Reflecting {
         self.written.0.lock().clone()
     }
 
-    /// What was written since this was last asked.
+    /// Returns the writes since the last call.
     pub(crate) fn news(&self) -> Vec<String> {
         std::mem::take(&mut self.written.0.lock())
     }

@@ -17,7 +17,7 @@ fn scripted(server: &embedded_apiserver::ApiServer, script: &Script) -> KubeList
 }
 
 #[tokio::test(start_paused = true)]
-async fn w1_w3_a_list_is_streamed_at_the_newest_version_and_becomes_the_watch() {
+async fn w1_w3_a_streamed_list_becomes_the_watch() {
     let server = server();
     server.add("a", "1");
     let version = server.add("b", "1");
@@ -40,7 +40,7 @@ async fn w1_w3_a_list_is_streamed_at_the_newest_version_and_becomes_the_watch() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn w1_w8_relists_are_streamed_from_what_was_seen_or_else_the_newest() {
+async fn w1_w8_relists_are_streamed_not_older_than_seen() {
     let server = server();
     let reflecting = reflect(maps_of(&server));
     settle().await;
@@ -81,7 +81,7 @@ async fn w2_only_a_bookmark_that_says_so_ends_the_initial_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w4_w5_nothing_of_a_stream_that_breaks_is_kept_nor_its_version() {
+async fn w4_w5_nothing_of_a_broken_stream_is_kept() {
     let server = server();
     server.add("a", "1");
     let script = Script::default();
@@ -96,7 +96,7 @@ async fn w4_w5_nothing_of_a_stream_that_breaks_is_kept_nor_its_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w6_w11_a_stream_without_its_end_is_given_up_after_30_s_and_for_good() {
+async fn w6_w11_a_stream_without_its_end_times_out_after_30_s() {
     // client-go tries for ever.
     let server = server();
     server.add("a", "1");
@@ -226,7 +226,7 @@ async fn w12_once_it_is_a_watch_it_is_opened_again_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w13_a_watch_whose_version_is_refused_is_streamed_anew_and_reported() {
+async fn w13_a_watch_with_a_refused_version_is_streamed_again() {
     // client-go asks for the version that has just been refused once more.
     let server = server();
     let reflecting = reflect(maps_of(&server));

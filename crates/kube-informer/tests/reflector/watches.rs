@@ -145,7 +145,7 @@ async fn r45_a_watch_that_ends_goes_on_at_once_from_the_last_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r46_a_watch_that_ends_as_it_begins_is_a_failure_but_needs_no_list() {
+async fn r46_a_watch_that_ends_at_once_needs_no_list() {
     // client-go lists anew: that costs the server most when it can least afford it.
     let server = server();
     let reflecting = watching(&server).await;
@@ -202,7 +202,7 @@ async fn r47_what_an_error_event_says_is_what_is_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r47_r49_a_server_that_keeps_failing_a_watch_is_listed_in_the_end() {
+async fn r47_r49_a_watch_that_keeps_failing_causes_a_list() {
     let server = server();
     let reflecting = watching(&server).await;
     server.faults().on(Verb::Watch).after_events(0).times(5).inject(Fault::status(500));
@@ -217,7 +217,7 @@ async fn r47_r49_a_server_that_keeps_failing_a_watch_is_listed_in_the_end() {
 async fn r53_r45_a_bookmark_advances_the_version_and_no_object() {
     let server = server();
     let reflecting = watching(&server).await;
-    // Somebody else's: the watch has nothing of it but the bookmark.
+    // A write to another resource: the watch receives only a bookmark.
     for _ in 0..3 {
         server
             .create(serde_json::json!({

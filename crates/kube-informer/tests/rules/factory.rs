@@ -17,7 +17,7 @@ fn factory(server: &ApiServer) -> SharedInformerFactory {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fa1_whoever_asks_for_the_same_shares_it_and_for_anything_else_does_not() {
+async fn fa1_equal_requests_share_an_informer() {
     let server = server();
     add(&server, "a");
     let factory = factory(&server);
@@ -44,7 +44,7 @@ async fn fa1_whoever_asks_for_the_same_shares_it_and_for_anything_else_does_not(
 }
 
 #[tokio::test(start_paused = true)]
-async fn fa2_fa3_what_is_asked_for_after_the_start_starts_by_itself_and_after_the_stop_not() {
+async fn fa2_fa3_late_informers_start_until_the_stop() {
     let server = server();
     let factory = factory(&server);
     let maps = factory.informer::<ConfigMap>();
@@ -65,7 +65,7 @@ async fn fa2_fa3_what_is_asked_for_after_the_start_starts_by_itself_and_after_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn fa4_shutdown_stops_and_waits_for_the_last_and_may_be_called_by_many() {
+async fn fa4_shutdown_stops_and_waits_for_all_informers() {
     let server = server();
     let factory = factory(&server);
     let (maps, pods) = (factory.informer::<ConfigMap>(), factory.informer::<Pod>());
@@ -83,7 +83,7 @@ async fn fa4_shutdown_stops_and_waits_for_the_last_and_may_be_called_by_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fa5_waiting_covers_all_informers_and_one_that_was_not_started_is_an_error() {
+async fn fa5_waiting_covers_all_informers() {
     let server = server();
     let factory = factory(&server);
     factory.wait_for_sync().await.expect("nothing to wait for");
@@ -136,7 +136,7 @@ async fn fa6_what_the_factory_says_holds_for_all_and_can_be_added_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fa7_a_resource_that_is_not_served_is_no_error_of_the_factory_and_is_asked_for_slowly() {
+async fn fa7_a_resource_that_is_not_served_is_retried_slowly() {
     let server = server();
     let reports = Notes::default();
     let factory =

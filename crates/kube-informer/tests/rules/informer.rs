@@ -98,7 +98,7 @@ async fn c3_what_is_queued_when_it_is_stopped_is_dropped() {
     assert!(maps.lister().is_empty());
 }
 
-/// What every callback finds in the cache, beside what it is told.
+/// The cached state that each callback finds, beside its event.
 fn watchful(maps: &Maps, seen: &Notes<String>) {
     let (seen, lister) = (seen.clone(), maps.lister());
     maps.handler().for_each(move |event| {
@@ -109,7 +109,7 @@ fn watchful(maps: &Maps, seen: &Notes<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c13_c22_i53_a_relist_tells_the_deletes_first_and_the_cache_is_whole_by_then() {
+async fn c13_c22_i53_a_relist_delivers_deletes_first() {
     let server = server();
     for name in ["a", "b", "c", "d"] {
         add(&server, name);
@@ -134,7 +134,7 @@ async fn c13_c22_i53_a_relist_tells_the_deletes_first_and_the_cache_is_whole_by_
 }
 
 #[tokio::test(start_paused = true)]
-async fn f2_c11_the_delete_of_what_a_handler_never_had_is_not_delivered() {
+async fn f2_c11_deletes_of_unseen_objects_are_not_delivered() {
     let server = server();
     let seen = Notes::default();
     let maps = builder(&server).build();
@@ -152,7 +152,7 @@ async fn f2_c11_the_delete_of_what_a_handler_never_had_is_not_delivered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k7_an_object_that_was_made_again_unseen_is_one_update_with_two_uids() {
+async fn k7_an_object_recreated_unseen_is_one_update() {
     let server = server();
     add(&server, "a");
     let maps = synced(builder(&server)).await;
@@ -191,7 +191,7 @@ async fn i2_i3_i4_stopped_is_stopped_at_once_and_for_good() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i11_indexes_can_be_added_before_the_start_after_it_and_after_the_stop() {
+async fn i11_indexes_can_be_added_at_any_time() {
     let server = server();
     add(&server, "a");
     let maps = builder(&server).build();
@@ -211,7 +211,7 @@ async fn i11_indexes_can_be_added_before_the_start_after_it_and_after_the_stop()
 }
 
 #[tokio::test(start_paused = true)]
-async fn i24_a_handler_that_comes_after_the_stop_is_told_so_when_it_asks() {
+async fn i24_waiting_for_a_handler_after_the_stop_fails() {
     let server = server();
     let maps = synced(builder(&server)).await;
     maps.shutdown().await;
@@ -225,7 +225,7 @@ async fn i24_a_handler_that_comes_after_the_stop_is_told_so_when_it_asks() {
 
 /// The same where it never ran: nothing waits for what cannot come.
 #[tokio::test(start_paused = true)]
-async fn l4_an_informer_that_is_stopped_before_it_was_started_ends_whoever_waits() {
+async fn l4_stopping_before_the_start_ends_all_waits() {
     let informer = SharedInformer::<Untyped>::from_source(Own::default()).build();
     let mut events = informer.events();
     let registration = informer.handler().for_each(drop);
@@ -241,7 +241,7 @@ async fn l4_an_informer_that_is_stopped_before_it_was_started_ends_whoever_waits
 }
 
 #[tokio::test(start_paused = true)]
-async fn i50_i51_i52_a_handler_sees_the_states_of_an_object_in_order_and_ends_with_the_last() {
+async fn i50_i51_i52_a_handler_sees_states_in_order() {
     let server = server();
     add(&server, "a");
     let maps = builder(&server).build();
@@ -275,7 +275,7 @@ async fn i50_i51_i52_a_handler_sees_the_states_of_an_object_in_order_and_ends_wi
 /// Versions that were given out are given out again. A watch from one that the server has not
 /// reached yet is told nothing: whatever ends it for good shows it.
 #[tokio::test(start_paused = true)]
-async fn i21_a_server_that_was_restored_is_listed_anew_and_what_it_lost_is_deleted() {
+async fn i21_a_restored_server_is_relisted() {
     let server = server();
     add(&server, "a");
     let backup = server.store().snapshot();
@@ -299,7 +299,7 @@ async fn i21_a_server_that_was_restored_is_listed_anew_and_what_it_lost_is_delet
 }
 
 #[tokio::test(start_paused = true)]
-async fn l1_l2_a_watch_that_falls_silent_is_noticed_in_time_and_resumed_without_a_list() {
+async fn l1_l2_a_silent_watch_is_detected_and_resumed() {
     let server = server();
     let maps = synced(builder(&server)).await;
     // A bookmark: this server sends some.

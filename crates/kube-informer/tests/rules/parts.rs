@@ -40,7 +40,7 @@ fn start(server: &ApiServer, queue: fn(Lister) -> DeltaFifo) -> Parts {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c1_c2_c12_it_lists_watches_and_ends_with_both_ends_of_the_queue() {
+async fn c1_c2_c12_the_parts_list_watch_and_stop() {
     for (queue, synced) in [
         (DeltaFifo::in_order as fn(Lister) -> DeltaFifo, &["*a", "*b", "synced"][..]),
         (DeltaFifo::by_key, &["*a", "*b"]),

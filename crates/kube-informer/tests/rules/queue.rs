@@ -40,14 +40,14 @@ fn knowing(names: &[&str]) -> Indexer {
 }
 
 #[test]
-fn d4_d15_a_delete_of_what_nobody_knows_is_dropped_and_still_says_that_no_list_is_awaited() {
+fn d4_d15_a_dropped_delete_still_counts_as_a_first_change() {
     let mut queue = DeltaFifo::by_key(knowing(&[]).lister());
     queue.delete(object("never", 1)).unwrap();
     assert!(queue.is_empty() && queue.has_synced());
 }
 
 #[test]
-fn d9_deletes_that_a_list_shows_come_in_the_order_of_the_queue_then_of_the_store() {
+fn d9_tombstones_follow_the_order_of_queue_then_store() {
     let mut queue = DeltaFifo::by_key(knowing(&["z", "k", "b"]).lister());
     for name in ["y", "c"] {
         queue.add(object(name, 2)).unwrap();
@@ -57,7 +57,7 @@ fn d9_deletes_that_a_list_shows_come_in_the_order_of_the_queue_then_of_the_store
 }
 
 #[test]
-fn f12_a_delete_that_waits_stays_before_the_list_that_has_the_object_again() {
+fn f12_a_queued_delete_stays_before_the_next_list() {
     let mut queue = DeltaFifo::in_order(knowing(&["a"]).lister());
     queue.delete(object("a", 2)).unwrap();
     queue.replace(vec![object("a", 3)], vec![], 4.into()).unwrap();
@@ -65,7 +65,7 @@ fn f12_a_delete_that_waits_stays_before_the_list_that_has_the_object_again() {
 }
 
 #[test]
-fn f22_a_resync_is_one_delta_for_each_object_that_nothing_waits_for() {
+fn f22_a_resync_skips_objects_with_queued_changes() {
     let mut queue = DeltaFifo::in_order(knowing(&["a", "b", "c"]).lister());
     queue.update(object("b", 2)).unwrap();
     queue.resync();

@@ -78,7 +78,7 @@ impl ReflectorStore for Unwilling {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r29_a_store_that_refuses_a_list_is_offered_the_next_one_with_growing_pauses() {
+async fn r29_a_store_that_rejects_lists_backs_off() {
     let server = server();
     add(&server, "a");
     let (reports, told) = (Notes::default(), Notes::default());
@@ -135,7 +135,7 @@ impl ReflectorStore for RefusesSecond {
 /// The list that would have shown that the server was restored from a backup was refused: a version of
 /// what the store has is not the same state as that version of the server's.
 #[tokio::test(start_paused = true)]
-async fn r29_i21_what_a_store_has_that_refused_a_list_is_not_taken_for_the_same() {
+async fn r29_i21_a_rejected_list_does_not_count_as_stored() {
     let server = server();
     add(&server, "a");
     let backup = server.store().snapshot();
@@ -176,7 +176,7 @@ impl ReflectorStore for OnlyLists {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r52_an_event_that_a_store_refuses_is_reported_and_the_watch_goes_on() {
+async fn r52_an_event_that_a_store_rejects_is_reported() {
     let server = server();
     add(&server, "a");
     let (reports, told) = (Notes::default(), Notes::default());
@@ -274,7 +274,7 @@ async fn r48_errors_inside_a_watch_are_reported_with_what_is_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r53_r57_c16_i7_a_bookmark_moves_the_version_of_the_cache_and_tells_no_handler() {
+async fn r53_r57_c16_i7_a_bookmark_only_advances_the_version() {
     let server = server();
     let seen = Notes::default();
     let maps = builder(&server).build();
@@ -284,7 +284,7 @@ async fn r53_r57_c16_i7_a_bookmark_moves_the_version_of_the_cache_and_tells_no_h
     maps.wait_for_sync().await.unwrap();
     settle().await;
     assert_eq!(seen.take(), ["synced"]);
-    // Somebody else's object moves the server's version.
+    // A write to another resource advances the server's version.
     let secret = serde_json::json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "default", "name": "s"},
     });
@@ -340,7 +340,7 @@ async fn w7_w10_l5_a_stop_ends_a_stream_and_a_pause_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w9_a_server_that_cannot_stream_lists_is_not_asked_again_by_this_informer() {
+async fn w9_unsupported_streaming_lists_are_requested_once() {
     let server = server();
     server.faults().on(Verb::Watch).inject(Fault::status(422));
     let reports = Notes::default();

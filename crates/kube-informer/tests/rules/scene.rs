@@ -113,7 +113,7 @@ impl Notes<ErrorReport> {
         move |report| notes.push(report.clone())
     }
 
-    /// What is done about each.
+    /// The reaction to each error.
     pub(crate) fn nexts(&self) -> Vec<&'static str> {
         let next = |report: &ErrorReport| match report.next {
             Next::Resume { .. } => "resume",
@@ -152,7 +152,7 @@ pub(crate) fn short<K>(event: &Event<K>) -> String {
     }
 }
 
-/// Somebody's own source, which counts and does what it is told.
+/// A custom source that counts requests and follows its instructions.
 #[derive(Clone, Default)]
 pub(crate) struct Own {
     pub(crate) streams: bool,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::scene::{Notes, add, builder, change, names, remove, seconds, server, settle, synced};
 
 #[tokio::test(start_paused = true)]
-async fn t2_t3_t5_d19_every_state_is_transformed_once_and_what_the_cache_repeats_is_not() {
+async fn t2_t3_t5_d19_every_state_is_transformed_exactly_once() {
     let server = server();
     add(&server, "a");
     add(&server, "b");
@@ -55,7 +55,7 @@ async fn t2_t3_t5_d19_every_state_is_transformed_once_and_what_the_cache_repeats
 }
 
 #[tokio::test(start_paused = true)]
-async fn t6_r52_an_object_whose_transform_fails_is_recorded_and_reported_and_stops_nothing() {
+async fn t6_r52_a_failed_transform_is_recorded_and_reported() {
     let server = server();
     add(&server, "bad");
     add(&server, "good");

@@ -57,7 +57,7 @@ async fn pq5_initial_lists_and_resyncs_come_after_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_of_the_former_state_is_queued_too_when_an_object_moves() {
+async fn tasks_of_the_previous_state_are_queued_too() {
     let server = ApiServer::start();
     let factory = SharedInformerFactory::new(server.client());
     let queue = WorkQueue::<String>::new();
@@ -82,7 +82,7 @@ async fn a_task_of_the_former_state_is_queued_too_when_an_object_moves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owners_are_queued_if_the_cache_has_them_by_uid_in_the_namespace_or_in_none() {
+async fn owners_are_queued_if_cached_with_the_same_uid() {
     let server = ApiServer::start();
     let sets = server
         .create(json!({
@@ -119,7 +119,7 @@ async fn owners_are_queued_if_the_cache_has_them_by_uid_in_the_namespace_or_in_n
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_thousand_keys_added_at_once_are_each_handed_out_once() {
+async fn a_hundred_thousand_keys_are_each_handed_out_once() {
     let queue = WorkQueue::new();
     let keys: Vec<_> =
         (0..100_000).map(|n| ObjectKey::namespaced("shop", &n.to_string())).collect();

@@ -107,7 +107,7 @@ async fn le4_le6_a_lease_without_a_holder_is_taken_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn le4_le6_a_lease_is_taken_over_when_it_did_not_change_for_its_own_duration() {
+async fn le4_le6_an_unchanged_lease_is_taken_over_after_its_duration() {
     let server = server();
     write(&server, &foreign(0));
     let (took, guard) = timed(elector(&server, "a").acquire()).await;
@@ -171,7 +171,7 @@ async fn le4_le6_a_lease_with_our_identity_is_ours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn le4_a_deleted_lease_counts_as_held_until_it_would_have_expired() {
+async fn le4_a_deleted_lease_is_held_until_it_would_expire() {
     let server = server();
     write(&server, &foreign(0));
     let elector = elector(&server, "a");
@@ -246,7 +246,7 @@ async fn a_namespace_that_does_not_exist_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_without_an_answer_end_well_before_the_renew_deadline() {
+async fn requests_time_out_well_before_the_renew_deadline() {
     let server = server();
     server.faults().on(Verb::Get).inject(Fault::StalledHeaders);
     let (took, _guard) = timed(elector(&server, "a").acquire()).await;

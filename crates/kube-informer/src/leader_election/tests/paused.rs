@@ -264,7 +264,7 @@ async fn a_paused_leader_takes_no_step_after_it_is_continued() {
 
 /// With several threads, the task can see that the guard is gone before it learns how to end.
 #[tokio::test(start_paused = true)]
-async fn a_term_that_was_let_go_waits_to_be_told_how() {
+async fn a_dropped_guard_waits_for_the_kind_of_ending() {
     let server = server();
     let (mut candidacy, won) = start(&elector(&server, "a"), &Pause::new());
     won.await.unwrap().0.let_go();

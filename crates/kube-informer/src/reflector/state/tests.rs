@@ -95,7 +95,7 @@ fn wait(machine: &mut Machine, now: Duration) -> Duration {
 }
 
 #[test]
-fn r20_the_first_list_is_of_any_version_the_next_not_older_than_seen_then_the_most_recent() {
+fn r20_versions_of_first_and_later_lists() {
     let mut machine = listing();
     assert_eq!(list(&mut machine).resource_version, Some(version("0")));
     machine.page(&version("7"), None);
@@ -122,7 +122,7 @@ fn r21_a_relist_is_never_from_an_older_version_than_was_seen() {
 }
 
 #[test]
-fn i21_the_most_recent_version_counts_even_if_it_is_older_than_what_was_seen() {
+fn i21_the_most_recent_list_wins_even_if_it_is_older() {
     let mut machine = watching("900");
     let Effect::Fail(error) = machine.seen(ZERO, Seen::Changed, &version("5")) else { panic!() };
     machine.failed(ZERO, &error);
@@ -145,7 +145,7 @@ fn r22_pages_are_asked_for_where_the_server_reads_its_storage() {
 }
 
 #[test]
-fn r22_a_server_that_pages_version_0_has_no_cache_and_is_always_asked_for_pages() {
+fn r22_a_server_that_pages_version_0_always_gets_pages() {
     let mut machine = listing();
     machine.page(&version("7"), Some("next".into()));
     machine.page(&version("7"), None);
@@ -166,7 +166,7 @@ fn r22_a_page_size_that_was_asked_for_is_always_used() {
 }
 
 #[test]
-fn r23_a_token_goes_without_a_version_and_the_first_page_says_which_it_was() {
+fn r23_a_token_is_sent_without_a_version() {
     let mut machine = listing();
     assert_eq!(machine.page(&version("7"), Some("next".into())), Effect::Gather);
     let options = list(&mut machine);
@@ -176,7 +176,7 @@ fn r23_a_token_goes_without_a_version_and_the_first_page_says_which_it_was() {
 }
 
 #[test]
-fn r24_a_token_that_expired_is_answered_by_one_list_without_pages() {
+fn r24_an_expired_token_causes_one_list_without_pages() {
     let mut machine = listing();
     machine.page(&version("7"), Some("next".into()));
     let (next, _) = machine.failed(ZERO, &api(410, "Expired", false));
@@ -187,7 +187,7 @@ fn r24_a_token_that_expired_is_answered_by_one_list_without_pages() {
 }
 
 #[test]
-fn r25_expired_or_too_large_is_tried_once_more_at_once_then_waited_for() {
+fn r25_expired_or_too_large_is_retried_once_without_a_pause() {
     for error in [api(410, "Gone", false), too_large()] {
         let mut machine = listing();
         assert_eq!(machine.failed(ZERO, &error).0, Next::Relist { after: ZERO });
@@ -272,7 +272,7 @@ fn r3_a_watch_is_asked_to_end_after_five_to_ten_minutes() {
 }
 
 #[test]
-fn r40_a_watch_begins_at_the_last_version_and_asks_for_no_initial_events() {
+fn r40_a_watch_starts_at_the_last_version() {
     let mut machine = watching("7");
     machine.seen(ZERO, Seen::Changed, &version("8"));
     machine.seen(ZERO, Seen::Bookmark { initial_events_end: false }, &version("12"));
@@ -313,7 +313,7 @@ fn r45_a_watch_that_ends_normally_is_begun_again_at_once() {
 }
 
 #[test]
-fn r46_a_watch_that_ends_at_once_without_an_event_is_a_failure_but_no_reason_to_relist() {
+fn r46_a_watch_that_ends_at_once_fails_without_a_relist() {
     let mut machine = watching("7");
     let error = machine.ended(Duration::from_millis(999)).expect("an error");
     let (Next::Resume { after }, 1) = machine.failed(ZERO, &error) else { panic!() };
@@ -321,7 +321,7 @@ fn r46_a_watch_that_ends_at_once_without_an_event_is_a_failure_but_no_reason_to_
 }
 
 #[test]
-fn r46_a_server_that_ends_watches_after_an_event_is_asked_once_a_second() {
+fn r46_short_watches_are_reopened_once_a_second() {
     let mut machine = watching("7");
     machine.opened(secs(10));
     machine.seen(secs(10), Seen::Changed, &version("8"));
@@ -350,7 +350,7 @@ fn http_410_on_a_watch_relists_the_most_recent() {
 }
 
 #[test]
-fn r47_r49_server_errors_keep_the_version_for_a_while_and_then_relist() {
+fn r47_r49_repeated_server_errors_lead_to_a_relist() {
     let mut machine = watching("7");
     let error = api(500, "InternalError", true);
     let kinds: Vec<_> = (0..5)
@@ -365,14 +365,14 @@ fn r47_r49_server_errors_keep_the_version_for_a_while_and_then_relist() {
 }
 
 #[test]
-fn r58_an_object_that_the_server_cannot_read_is_found_out_by_a_relist() {
+fn r58_a_store_read_error_causes_a_relist() {
     let mut machine = watching("7");
     let (next, _) = machine.failed(ZERO, &api(500, "StoreReadError", true));
     assert!(matches!(next, Next::Relist { .. }));
 }
 
 #[test]
-fn r56_a_watch_from_version_0_does_not_take_versions_from_its_first_objects() {
+fn r56_initial_objects_of_a_watch_from_0_set_no_version() {
     let mut machine = watching("0");
     assert_eq!(machine.seen(ZERO, Seen::Added, &version("40")), Effect::Apply);
     assert_eq!(machine.seen(ZERO, Seen::Added, &version("20")), Effect::Apply);

@@ -88,7 +88,7 @@ fn a_watch_that_brings_something_is_not_asked_about() {
 }
 
 #[test]
-fn i21_silence_after_a_failure_is_listed_with_and_without_bookmarks() {
+fn i21_silence_after_a_failure_causes_a_relist() {
     for machine in [watching("7"), without_bookmarks()] {
         let mut machine = reconnected(machine);
         ask(&mut machine, secs(10));
@@ -101,7 +101,7 @@ fn i21_silence_after_a_failure_is_listed_with_and_without_bookmarks() {
 }
 
 #[test]
-fn an_end_without_an_event_does_not_end_the_doubt_and_a_list_does() {
+fn only_a_list_or_an_event_ends_the_doubt() {
     let mut machine = reconnected(without_bookmarks());
     assert_eq!(machine.ended(secs(40)), None);
     machine.opened(secs(40));
@@ -139,7 +139,7 @@ fn a_server_without_bookmarks_is_not_taken_for_dead_for_ever() {
 
 /// A proxy that begins to swallow what comes on watches that have worked: the cache would freeze.
 #[test]
-fn l1_a_watch_that_outlives_its_timeout_is_dead_and_listed_also_without_bookmarks() {
+fn l1_a_watch_that_outlives_its_timeout_is_dead() {
     let mut machine = without_bookmarks();
     let (patience, error) = silence(&machine, ZERO);
     assert!(matches!(machine.failed(patience, &error).0, Next::Relist { .. }));
@@ -153,7 +153,7 @@ fn l1_a_watch_that_outlives_its_timeout_is_dead_and_listed_also_without_bookmark
 
 /// A server that has just started refuses what it allows, until it has read its roles.
 #[test]
-fn l3_forbidden_is_asked_for_again_soon_and_then_ever_more_slowly() {
+fn l3_forbidden_is_retried_with_growing_pauses() {
     for mut machine in [listing(), streaming(), watching("7")] {
         machine.failed(ZERO, &api(403, "Forbidden", false));
         assert!(wait(&mut machine, ZERO) < secs(2));

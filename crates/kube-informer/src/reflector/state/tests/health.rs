@@ -47,7 +47,7 @@ fn l1_a_quiet_watch_that_is_cut_every_35_s_is_resumed_at_once() {
 
 /// Before: a list every 1.2 s.
 #[test]
-fn l3_an_event_and_then_410_is_listed_as_seldom_as_client_go_does() {
+fn l3_repeated_410s_after_an_event_back_off() {
     let errors: [fn() -> Error; 3] =
         [expired, || api(410, "Gone", false), || regressed(&version("1"), &version("2"))];
     for error in errors {
@@ -79,7 +79,7 @@ fn r12_failures_are_consecutive_until_a_watch_has_lasted() {
 
 /// client-go does not pause at all here.
 #[test]
-fn a_watch_that_is_cut_after_every_event_is_resumed_once_a_second_and_never_listed() {
+fn a_watch_cut_after_every_event_is_resumed_once_a_second() {
     let mut machine = watching("100");
     let (_, lists) = hour(&mut machine, |machine, now| {
         let next = machine.last().as_str().parse::<u64>().unwrap() + 1;
@@ -205,7 +205,7 @@ fn l3_watches_that_have_nothing_to_bring_are_not_polled() {
 
 /// As `r29`: client-go lists again if the store refuses.
 #[test]
-fn r29_a_store_that_does_not_take_a_list_is_offered_the_next_one() {
+fn r29_a_store_that_rejects_a_list_gets_the_next_one() {
     let mut machine = listing();
     let mut pauses = Vec::new();
     for _ in 0..8 {

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What the world does next.
+/// The next random input.
 #[derive(Clone, Debug)]
 enum Happens {
-    /// What was asked for goes well; the version of the answer is so much newer, or older.
+    /// The request succeeds; the version of the response is this much newer, or older.
     Well {
         newer: i64,
         more: bool,
@@ -54,7 +54,7 @@ fn fault(number: u8) -> Error {
 struct World {
     machine: Machine,
     now: Duration,
-    /// What the server is at, as far as it told.
+    /// The server's version, as far as it has reported it.
     server: i64,
     requests: Vec<Duration>,
     open: bool,
@@ -205,7 +205,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_versions_hold_waits_end_and_a_healthy_server_is_mirrored(
+    fn random_inputs_keep_versions_and_converge(
         streaming: bool,
         seed: u64,
         world in proptest::collection::vec(happens(), 0..120),
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn l3_a_server_that_only_fails_is_asked_less_than_once_in_fifteen_seconds(
+    fn l3_a_failing_server_gets_a_request_per_15_s_at_most(
         streaming: bool,
         seed: u64,
         faults in proptest::collection::vec(3..13_u8, 200),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn w1_a_streaming_list_begins_with_the_most_recent_then_not_older_than_seen() {
+fn w1_versions_of_first_and_later_streaming_lists() {
     let mut machine = streaming();
     let options = watch(&mut machine);
     assert!(options.send_initial_events && options.resource_version.is_none());
@@ -17,7 +17,7 @@ fn w1_a_streaming_list_begins_with_the_most_recent_then_not_older_than_seen() {
 }
 
 #[test]
-fn w2_w3_only_the_end_bookmark_ends_the_initial_events_and_the_stream_goes_on() {
+fn w2_w3_only_the_end_bookmark_ends_the_initial_events() {
     let mut machine = streaming();
     assert_eq!(machine.seen(ZERO, Seen::Added, &version("3")), Effect::Gather);
     assert_eq!(machine.seen(ZERO, Seen::Changed, &version("9")), Effect::Gather);
@@ -36,7 +36,7 @@ fn w4_the_version_is_not_taken_from_initial_events() {
 }
 
 #[test]
-fn w6_a_stream_that_ends_early_is_retried_with_a_pause_and_then_a_list_is_tried() {
+fn w6_streams_that_end_early_are_replaced_by_a_list() {
     let mut machine = streaming();
     for _ in 0..3 {
         assert!(watch(&mut machine).send_initial_events);
@@ -55,7 +55,7 @@ fn w6_a_stream_that_ends_early_is_retried_with_a_pause_and_then_a_list_is_tried(
 }
 
 #[test]
-fn w7_429_and_connection_refused_are_waited_for_and_streamed_again() {
+fn w7_429_and_connection_refused_retry_the_stream() {
     let mut machine = streaming();
     for error in [too_many(None), Error::new(Cause::Refused, "")] {
         assert!(matches!(machine.failed(ZERO, &error).0, Next::Relist { .. }));
@@ -79,7 +79,7 @@ fn w8_expired_or_too_large_streams_the_most_recent() {
 }
 
 #[test]
-fn w9_a_server_that_does_not_know_streaming_lists_is_listed_from_now_on() {
+fn w9_an_unsupported_streaming_list_falls_back_to_lists() {
     for code in [400, 406, 415, 422] {
         let mut machine = streaming();
         let (next, _) = machine.failed(ZERO, &api(code, "Invalid", false));
@@ -93,7 +93,7 @@ fn w9_a_server_that_does_not_know_streaming_lists_is_listed_from_now_on() {
 }
 
 #[test]
-fn w11_a_stream_without_an_end_is_given_up_after_a_deadline_and_listed() {
+fn w11_a_stream_without_an_end_bookmark_times_out() {
     let mut machine = streaming();
     machine.opened(secs(100));
     machine.seen(secs(110), Seen::Added, &version("3"));
@@ -116,7 +116,7 @@ fn w11_a_stream_of_ever_new_objects_has_a_deadline_too() {
 }
 
 #[test]
-fn w12_after_the_end_a_closed_stream_is_followed_by_an_ordinary_watch() {
+fn w12_a_stream_that_ends_is_followed_by_a_watch() {
     let mut machine = streaming();
     machine.opened(ZERO);
     machine.seen(ZERO, Seen::Bookmark { initial_events_end: true }, &version("7"));
