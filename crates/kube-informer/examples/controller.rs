@@ -1,4 +1,5 @@
-//! client-go's sample controller: every Foo has a Deployment with as many replicas as it says.
+//! client-go's sample controller: every Foo manages a Deployment with the number of replicas that
+//! it specifies.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]
@@ -54,7 +55,7 @@ impl Reconciler<Foo> for Foos {
                 api.patch(object.name(), &PatchParams::default(), &patch).await?
             }
         };
-        // Nothing is decided before the cache has it.
+        // The next reconcile waits until the cache includes this write.
         request.wrote(&self.deployments, written.metadata.resource_version);
         Ok(Action::await_change())
     }
@@ -98,7 +99,7 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A Foo is made and scaled, its Deployment is deleted, and then the Foo itself.
+/// Creates and scales a Foo, deletes its Deployment, and then the Foo itself.
 async fn play(client: Client) -> anyhow::Result<()> {
     let foos = Api::<Foo>::default_namespaced(client.clone());
     let deployments = Api::<Deployment>::default_namespaced(client);

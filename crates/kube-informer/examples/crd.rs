@@ -1,4 +1,4 @@
-//! A custom resource, typed: nothing to generate, the derive is enough.
+//! A typed custom resource: the derive is enough, there is no code to generate.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]
@@ -40,7 +40,7 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
                 turnover += order.spec.cents;
                 println!("{} paid {}, turnover {turnover}", order.spec.customer, order.spec.cents);
             }
-            // It is in the cache all the same, and nothing else is held up by it.
+            // The object is cached all the same, and affects no other object.
             Err(error) => println!("not an Order: {error}"),
         }
     });

@@ -1,4 +1,4 @@
-//! A kind that is known at run time only, and the mere metadata of another.
+//! A kind that is known only at run time, and the metadata of another.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]

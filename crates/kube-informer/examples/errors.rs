@@ -1,6 +1,6 @@
 //! Prints every error of an informer, and how it recovers.
 //!
-//! On a real cluster, take its API server away while this runs, or its permissions.
+//! On a real cluster, stop its API server or revoke permissions while this runs.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]

@@ -1,4 +1,4 @@
-//! Ask the cache by anything: a label, a field, a function.
+//! Queries the cache by a label, a field or a function.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]

@@ -1,4 +1,4 @@
-//! Two replicas of a program: one works, the other takes over when it has ended.
+//! Two replicas of a program: one works, the other takes over when the first has ended.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]
@@ -31,7 +31,7 @@ async fn work(elector: &LeaderElector) {
     let outcome = elector
         .run(stop, |leadership| async move {
             println!("{identity} leads");
-            // Wherever this is, it is dropped when leadership is lost.
+            // Dropped at any await when leadership is lost.
             for step in 1..=3 {
                 sleep(Duration::from_secs(1)).await;
                 println!("{identity} works, step {step}");

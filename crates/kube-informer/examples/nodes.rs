@@ -1,4 +1,4 @@
-//! A filtered handler that awaits: an alert for every node that is not ready.
+//! An async handler with a filter: an alert for every node that is not ready.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]

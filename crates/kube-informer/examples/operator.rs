@@ -1,5 +1,5 @@
-//! An operator, whole: a Website has a `ConfigMap` with its page and a Service, a finalizer, a status with
-//! conditions, and events; one replica leads, and a stop is graceful.
+//! A complete operator: a Website has a `ConfigMap` with its page and a Service, a finalizer, a status with
+//! conditions, and events; one replica leads, and shutdown is graceful.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]
@@ -93,7 +93,7 @@ impl Operator {
         Err(Terminal::new("spec.port is no port").into()) // no retry helps
     }
 
-    /// Creates a child of a website, or brings one of its fields back to what it should be.
+    /// Creates a child of a website, or restores one of its fields.
     async fn keep<K>(
         &self,
         request: &Request<Website>,
@@ -165,7 +165,7 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A website is made, its page is damaged, it gets a port that is none, and is deleted.
+/// Creates a website, damages its page, sets an invalid port, and deletes it.
 async fn play(client: Client) -> anyhow::Result<()> {
     let params = PatchParams::default();
     let sites = Api::<Website>::default_namespaced(client.clone());

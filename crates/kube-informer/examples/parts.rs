@@ -1,5 +1,4 @@
-//! The parts alone: a source of one's own, a reflector, a queue, a store. A controller that is made of them,
-//! and what tests need.
+//! The building blocks alone: a custom source, a reflector, a queue, a store, and a controller made of them.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]
@@ -15,7 +14,7 @@ use kube_informer::{
 };
 use serde_json::json;
 
-/// Lists what it was given, and then nothing ever happens.
+/// A source that lists the given objects and never changes.
 struct Still(Vec<Object>);
 
 impl ListWatch for Still {
@@ -62,12 +61,13 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
     let pod: Object<Pod> =
         Object::from_json(cluster::pod("default", "web-0", &json!({})).to_string())?;
 
-    // A handler is tested by calling it.
+    // A handler can be tested by calling it.
     let mut count = Count::default();
     count.on_add(&pod, true);
     count.on_delete(&Deleted { object: pod.clone(), final_state: FinalState::Unknown });
 
-    // An informer on any source, without a factory; a handler behind a pointer, tied to a scope.
+    // An informer on a custom source, without a factory; a handler behind a pointer, tied to a
+    // scope.
     let source = Still(vec![pod.clone().cast()]);
     let informer = SharedInformer::<Pod>::from_source(source).storage(Storage::Decoded).build();
     let boxed: Box<dyn EventHandler<Pod>> = Box::new(count);
@@ -76,7 +76,7 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
     guard.wait_for_sync().await?;
     drop(guard);
 
-    // A reflector into a store, nothing else.
+    // A reflector that writes to a store, and nothing else.
     let store = Indexer::<Pod>::new();
     let (lister, by_image) = (store.lister(), store.index_by_field("spec.containers[*].image")?);
     let reflector = Reflector::new(Still(vec![pod.cast()]), store);
@@ -93,7 +93,7 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Source, queue, store and handler, put together by hand.
+/// Combines source, queue, store and handler by hand.
 async fn by_hand(cluster: &cluster::Cluster) -> anyhow::Result<()> {
     cluster.given([json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -110,7 +110,7 @@ async fn by_hand(cluster: &cluster::Cluster) -> anyhow::Result<()> {
                     Event::Added { object, initial } => {
                         println!("{} is there, initial: {initial}", object.key());
                     }
-                    // What has been seen is enough.
+                    // The example ends after the first list.
                     Event::Synced => queue.close(),
                     _ => {}
                 }
@@ -125,7 +125,7 @@ async fn by_hand(cluster: &cluster::Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The low-level program of the articles: client-go's `cache.New(&cache.Config{…}).Run(stop)`.
+/// The low-level controller of many articles: client-go's `cache.New(&cache.Config{…}).Run(stop)`.
 async fn controller(cluster: &cluster::Cluster) {
     let mut store = Indexer::<Pod>::new();
     let queue = DeltaFifo::by_key(store.lister().cast());

@@ -1,4 +1,4 @@
-//! The classic: print what happens to pods, then list them from the cache.
+//! The classic example: prints the events of pods, then lists them from the cache.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]

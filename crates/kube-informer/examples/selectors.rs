@@ -1,4 +1,5 @@
-//! One namespace, and only what has a label: the server chooses, nothing else is sent or cached.
+//! One namespace, with label and field selectors: the server filters, so nothing else is sent or
+//! cached.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]
@@ -21,9 +22,9 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
         cluster::pod("default", "web-9", &json!({"app": "web"})),
     ])?;
 
-    // All informers of this factory see the namespace `shop` …
+    // All informers of this factory cache the namespace `shop` …
     let factory = SharedInformerFactory::builder(cluster.client()).namespace("shop").build();
-    // … and this one only what has the label and has not ended.
+    // … and this one only pods with the label that have not failed.
     let web = factory.builder_for::<Pod>().labels("app=web").fields("status.phase!=Failed").build();
     let services = factory.informer::<Service>();
 
@@ -31,7 +32,7 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
     factory.start();
     factory.wait_for_sync().await?;
 
-    // The cache can be asked by labels as well.
+    // The cache can be queried by labels as well.
     let canaries = web.lister().select(&Selector::label("track", "canary"));
     println!("{} of {} are canaries", canaries.len(), web.lister().len());
     println!("{} services", services.lister().len());

@@ -1,4 +1,4 @@
-//! The events as a stream: which pod has which address, as every network agent wants to know.
+//! Events as a stream: the IP address of each pod, as a network agent needs it.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]
@@ -39,7 +39,7 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
             }
             Event::Synced => {
                 println!("complete: {addresses:?}");
-                // An agent goes on for ever; an example ends here.
+                // A real agent runs indefinitely; the example ends here.
                 factory.stop();
             }
         }

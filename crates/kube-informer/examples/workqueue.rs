@@ -1,4 +1,4 @@
-//! The program of client-go's work queue example: a handler fills a queue, workers empty it.
+//! client-go's work queue example: a handler fills a queue, workers drain it.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]

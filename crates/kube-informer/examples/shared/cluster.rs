@@ -1,7 +1,8 @@
-//! Where the examples run: on your cluster or, where there is none, on an API server in this process
-//! on which a little happens.
+//! The cluster of the examples: yours or, without a kubeconfig, an API server in this process with some
+//! activity.
 //!
-//! `KUBE_INFORMER_TIME=paused` lets time on the embedded server fly, as the tests of the examples do.
+//! `KUBE_INFORMER_TIME=paused` makes time on the embedded server pass instantly, as in the tests of the
+//! examples.
 
 use std::future::Future;
 use std::path::Path;
@@ -15,7 +16,7 @@ use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-/// A cluster, real or played.
+/// A cluster, real or embedded.
 pub(crate) struct Cluster {
     client: Client,
     server: Option<ApiServer>,
@@ -46,23 +47,23 @@ impl Cluster {
         Ok(Self { client: server.client(), server: Some(server) })
     }
 
-    /// A client for it.
+    /// Returns a client for it.
     pub(crate) fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// The embedded server, where that is what this runs on.
+    /// Returns the embedded server, if there is one.
     pub(crate) fn server(&self) -> Option<&ApiServer> {
         self.server.as_ref()
     }
 
-    /// Puts objects on the embedded server; a real cluster has its own.
+    /// Creates objects on the embedded server; a real cluster has its own.
     pub(crate) fn given(&self, objects: impl IntoIterator<Item = Value>) -> anyhow::Result<()> {
         for object in objects {
             let Some(server) = &self.server else { continue };
             let status = object.get("status").cloned();
             let mut created = server.create(object)?;
-            // As on every API server, a status is written by itself.
+            // As on every API server, the status is written separately.
             if let Some(status) = status {
                 created["status"] = status;
                 server.update_status(created)?;
@@ -71,7 +72,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Defines a custom resource, unless it is defined already, and waits until it is served.
+    /// Creates a custom resource definition unless it exists, and waits until the resource is
+    /// served.
     pub(crate) async fn define(&self, crd: &CustomResourceDefinition) -> anyhow::Result<()> {
         let api = Api::all(self.client());
         match api.create(&PostParams::default(), crd).await {
@@ -83,8 +85,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// On a real cluster: until Ctrl-C. On the embedded server, and with `KUBE_INFORMER_PLAY=1` on a real
-    /// one too: until the play is over.
+    /// Waits for Ctrl-C on a real cluster. On the embedded server, and with `KUBE_INFORMER_PLAY=1` on a real
+    /// one too, runs the script.
     pub(crate) async fn stage(
         &self,
         play: impl Future<Output = anyhow::Result<()>>,
@@ -95,8 +97,9 @@ impl Cluster {
         Ok(tokio::signal::ctrl_c().await?)
     }
 
-    /// On a real cluster: until Ctrl-C. On the embedded server: what every informer article does,
-    /// `kubectl run nginx`, `kubectl label pods nginx foo=bar`, `kubectl delete pod nginx`.
+    /// Waits for Ctrl-C on a real cluster. On the embedded server, does what every article on
+    /// informers does: `kubectl run nginx`, `kubectl label pods nginx foo=bar`, `kubectl delete pod
+    /// nginx`.
     pub(crate) async fn play(&self) -> anyhow::Result<()> {
         let Some(server) = &self.server else {
             tokio::signal::ctrl_c().await?;
@@ -116,7 +119,7 @@ impl Cluster {
     }
 }
 
-/// Whether kube would find a cluster: then it is used, and if it fails that is an error.
+/// Returns whether kube would find a cluster: then it is used, and it is an error if that fails.
 fn has_cluster() -> bool {
     let home = std::env::home_dir().unwrap_or_default();
     std::env::var_os("KUBECONFIG").is_some()
@@ -124,7 +127,7 @@ fn has_cluster() -> bool {
         || Path::new(&home).join(".kube/config").exists()
 }
 
-/// A pod that runs on no node yet, so that deleting it takes no grace.
+/// Returns a pod without a node, so that it is deleted without a grace period.
 pub(crate) fn pod(namespace: &str, name: &str, labels: &Value) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",

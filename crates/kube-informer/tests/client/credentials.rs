@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{config, is_answered, listen};
 
-/// As whom the server was asked last.
+/// Returns the user of the last request.
 fn user(server: &ApiServer) -> String {
     server.requests().last().unwrap().user.clone()
 }
@@ -34,7 +34,7 @@ async fn tokens_and_impersonation_reach_the_server() {
     stranger.auth_info.token = Some("wrong".to_owned().into());
     assert!(!is_answered(&kube_informer::client(stranger).unwrap()).await);
 
-    // A file is read again when it has changed, a minute later at the latest; here at all.
+    // A file is read again when it has changed, within a minute.
     let file = file("token");
     fs::write(&file, server.token()).unwrap();
     let mut by_file = config;
@@ -108,7 +108,7 @@ fn plugin(config: &mut Config, script: &str) {
     config.auth_info.exec = Some(exec);
 }
 
-/// A place for a file of this test run.
+/// Returns the path of a file of this test run.
 fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("client-{}-{name}", std::process::id()))
 }

@@ -1,4 +1,4 @@
-//! TLS in front of a server without, which offers the protocols that a test wants.
+//! A TLS proxy in front of a plain server, which offers the protocols that a test wants.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// With a certificate for that host.
+    /// Starts it with a certificate for that host.
     pub(crate) async fn start(server: SocketAddr, offered: &[&str], host: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         let certificate =
@@ -52,13 +52,13 @@ impl Front {
             while let Ok((client, _)) = listener.accept().await {
                 let (acceptor, noted) = (acceptor.clone(), noted.clone());
                 connected.spawn(async move {
-                    // Some clients do not like the certificate.
+                    // Some clients reject the certificate.
                     let Ok(mut client) = acceptor.accept(client).await else { return };
                     let agreed = client.get_ref().1.alpn_protocol();
                     let agreed = agreed.map(|agreed| String::from_utf8(agreed.to_vec()).unwrap());
                     noted.lock().unwrap().push(agreed);
                     let mut server = TcpStream::connect(server).await.unwrap();
-                    // Either side may end it in any way.
+                    // Either side may close it in any way.
                     let _ = copy_bidirectional(&mut client, &mut server).await;
                 });
             }
@@ -66,14 +66,14 @@ impl Front {
         Self { address, certificate: certificate.to_vec(), agreed, _tasks: tasks }
     }
 
-    /// For clients that trust it.
+    /// Returns a configuration that trusts it.
     pub(crate) async fn config(&self, behind: &Listening) -> Config {
         let mut config = crate::config(behind, &format!("https://{}", self.address)).await;
         config.root_cert = Some(vec![self.certificate.clone()]);
         config
     }
 
-    /// The protocol of each connection, in order.
+    /// Returns the protocol of each connection, in order.
     pub(crate) fn agreed(&self) -> Vec<Option<String>> {
         self.agreed.lock().unwrap().clone()
     }

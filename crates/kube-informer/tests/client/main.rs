@@ -1,4 +1,4 @@
-//! `kube_informer::client`, on sockets and with TLS. Connections that fill and fall silent are tested in
+//! `kube_informer::client`, on sockets and with TLS. Connections that fill up and fall silent are tested in
 //! paused time, in `client::tests`.
 
 mod credentials;
@@ -19,7 +19,7 @@ use serde_json::json;
 use front::{Front, HTTP1, HTTP2};
 use relay::Relay;
 
-/// The configuration for a server, at the address that leads to it.
+/// Returns the configuration for a server, at the address that leads to it.
 pub(crate) async fn config(listening: &Listening, at: &str) -> Config {
     let kubeconfig = Kubeconfig::from_yaml(&listening.kubeconfig()).unwrap();
     let options = KubeConfigOptions::default();
@@ -43,7 +43,7 @@ fn add(server: &ApiServer, namespace: &str, name: &str) {
     server.create(map).unwrap();
 }
 
-/// An informer for each of so many namespaces, in sync, with a watch.
+/// Starts an informer for each of this many namespaces, and waits until all have synced and watch.
 async fn informers(
     server: &ApiServer,
     client: &Client,
@@ -83,7 +83,7 @@ async fn thirty_informers_share_a_connection() {
     }
     assert_eq!(server.watches(), 30);
     assert_eq!(relay.connections(), 1);
-    // For comparison: what kube's own client takes.
+    // For comparison: the connections of kube's own client.
     let kubes = Client::try_from(config(&listening, &relay.url()).await).unwrap();
     let mut watches = Vec::new();
     for n in 0..3 {
@@ -125,7 +125,7 @@ async fn http1_is_spoken_where_the_server_offers_nothing_else() {
         assert!(is_answered(&client).await);
         let agreed = front.agreed();
         assert!(agreed.iter().all(|agreed| agreed.as_deref() != Some(HTTP2)), "{agreed:?}");
-        // One to find out, one for the watch, and at most two for the requests beside it.
+        // One to negotiate, one for the watch, and at most two for the other requests.
         assert!((3..=4).contains(&agreed.len()), "{agreed:?}");
     }
 }
@@ -140,7 +140,7 @@ async fn upgrades_are_asked_for_over_http1() {
     let path = "/api/v1/namespaces/default/pods/a/exec";
     let request = http::Request::get(path).header("connection", "upgrade");
     let request = request.header("upgrade", "websocket").body(kube::client::Body::empty()).unwrap();
-    // The server knows no `exec`; what matters is how it was asked.
+    // The server does not support `exec`; only the protocol of the request matters.
     client.send(request).await.unwrap();
     let agreed = front.agreed();
     assert_eq!(agreed[0].as_deref(), Some(HTTP2));
@@ -180,7 +180,7 @@ async fn certificates_are_checked_as_the_configuration_says() {
     );
 }
 
-/// Nothing else can happen here, so that time may be paused although there are sockets.
+/// Nothing else can happen here, so time may be paused despite the sockets.
 #[tokio::test(start_paused = true)]
 async fn connecting_takes_no_longer_than_it_may() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -194,7 +194,8 @@ async fn connecting_takes_no_longer_than_it_may() {
     assert_eq!(began.elapsed().as_secs(), 7);
 }
 
-/// Such answers are for the informer, which waits as long as it is asked to, and tells.
+/// Such responses are passed to the informer, which waits as long as the server asks for, and
+/// reports them.
 #[tokio::test]
 async fn what_the_server_refuses_is_not_retried() {
     let server = ApiServer::start();
@@ -215,7 +216,7 @@ async fn what_the_server_refuses_is_not_retried() {
 async fn errors_are_told_as_with_any_client() {
     let server = ApiServer::start();
     let listening = listen(&server).await;
-    // Bound, so that no other test gets the port, but not listened at.
+    // Bound, so that no other test gets the port, but not listening.
     let bound = tokio::net::TcpSocket::new_v4().unwrap();
     bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = bound.local_addr().unwrap();

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::{config, is_answered, listen};
 
-/// A proxy that tells what it was asked.
+/// A proxy that records its requests.
 struct Proxy {
     address: SocketAddr,
     asked: mpsc::UnboundedReceiver<Vec<String>>,
@@ -42,7 +42,7 @@ impl Proxy {
                     };
                     sender.send(said).unwrap();
                     let mut server = TcpStream::connect(target).await.unwrap();
-                    // Either side may end it in any way.
+                    // Either side may close it in any way.
                     let _ = copy_bidirectional(&mut client, &mut server).await;
                 });
             }
@@ -66,7 +66,7 @@ async fn connect(client: &mut BufReader<TcpStream>) -> (SocketAddr, Vec<String>)
     (said[0].split(' ').nth(1).unwrap().parse().unwrap(), said)
 }
 
-/// RFC 1928: which methods, none, please; connect to an IPv4 address, done.
+/// RFC 1928: methods, none required; connect to an IPv4 address, done.
 async fn socks(client: &mut BufReader<TcpStream>) -> (SocketAddr, Vec<String>) {
     assert_eq!(client.read_u8().await.unwrap(), 5);
     let methods = client.read_u8().await.unwrap();
@@ -82,7 +82,7 @@ async fn socks(client: &mut BufReader<TcpStream>) -> (SocketAddr, Vec<String>) {
     (target, vec![target.to_string()])
 }
 
-/// HTTP/2 goes through: it is inside of TLS, which no proxy sees into.
+/// HTTP/2 passes through, because it is inside TLS, which the proxy cannot see.
 async fn shares_a_connection_through(proxy: &mut Proxy, config: Config) -> Vec<String> {
     let client = kube_informer::client(config).unwrap();
     let answers = futures::future::join_all((0..10).map(|_| is_answered(&client))).await;

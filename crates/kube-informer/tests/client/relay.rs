@@ -1,4 +1,4 @@
-//! A way to a server on which connections are counted.
+//! A relay to a server that counts connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Relay {
                 counted.fetch_add(1, Ordering::SeqCst);
                 connected.spawn(async move {
                     let mut server = TcpStream::connect(server).await.unwrap();
-                    // Either side may end it in any way.
+                    // Either side may close it in any way.
                     let _ = copy_bidirectional(&mut client, &mut server).await;
                 });
             }
@@ -39,7 +39,7 @@ impl Relay {
         format!("https://{}", self.address)
     }
 
-    /// How many there have been.
+    /// Returns the number of connections so far.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }

@@ -1,5 +1,5 @@
-//! A process that stops at any point at which it waits: before a request is carried out, before its answer
-//! comes, and wherever the code of a program waits.
+//! A process that is killed at any point at which it waits: before a request is processed, before its response
+//! arrives, and at any await in the program's code.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -13,7 +13,7 @@ use kube::Client;
 use kube::client::Body;
 use tower_service::Service;
 
-/// So many points are passed; at the next one it stays for ever.
+/// Passes this many points; at the next one it never continues.
 #[derive(Clone)]
 pub(crate) struct Life {
     left: Arc<AtomicUsize>,
@@ -28,7 +28,7 @@ impl Life {
         Self::of(usize::MAX)
     }
 
-    /// Passes a point, or stays.
+    /// Passes a point, or stays there.
     pub(crate) async fn point(&self) {
         let taken = self
             .left

@@ -1,4 +1,4 @@
-//! Events: what the server has of them, limits, and servers that are not there.
+//! Events: their form on the server, limits, and servers that cannot be reached.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn recorder(server: &ApiServer) -> Recorder {
     Recorder::with_instance(server.client(), NAME, "here").expect("it can be named so")
 }
 
-/// As `v1` has them, which is how the server keeps them.
+/// Returns the events as `v1`, which is how the server stores them.
 fn events(server: &ApiServer) -> Vec<Value> {
     server.list("events", "")
 }
@@ -38,7 +38,7 @@ fn about(name: &str) -> ObjectReference {
     }
 }
 
-/// Time is paused: this runs everything that can run now.
+/// Runs everything that can run now; time is paused.
 async fn settle() {
     sleep(Duration::from_millis(1)).await;
 }
@@ -79,7 +79,7 @@ async fn ev2_repetitions_are_one_event_with_a_count() {
     assert_eq!(counts(&server), [10]);
     let event = &events(&server)[0];
     assert!(event["series"]["lastObservedTime"].as_str() >= event["eventTime"].as_str());
-    // After that it is another one.
+    // After that it is a new event.
     recorder.event(&map, EventType::Normal, "Up", "Start", "hello");
     settle().await;
     assert_eq!(counts(&server), [10, 1]);
@@ -162,7 +162,7 @@ async fn ev10_old_events_are_given_up() {
     let took = start.elapsed();
     assert!(took > Duration::from_secs(90) && took <= Duration::from_secs(131), "{took:?}");
     assert_eq!(recorder.counts().failed, 1000);
-    // A new one is tried again, and one of those that were lost is a series with all of it.
+    // A new event is retried, and one of those that were lost is a series with all repetitions.
     server.accept_connections();
     recorder.event(about("new"), EventType::Normal, "Up", "Start", "");
     recorder.event(about("o7"), EventType::Normal, "Up", "Start", "");
@@ -317,12 +317,12 @@ fn recording_needs_no_runtime() {
         let client = server.client();
         (server, client)
     });
-    // Made and used outside of one: events wait until something in one is called.
+    // Created and used outside a runtime: events wait until a call within one.
     let recorder = Recorder::new(client, NAME).unwrap();
     recorder.event(about("a"), EventType::Normal, "Up", "Start", "");
     runtime.block_on(recorder.flush());
     assert_eq!(counts(&server), [1]);
-    // And when there is none any more they are dropped.
+    // Once the runtime is gone, they are dropped.
     drop(runtime);
     recorder.event(about("b"), EventType::Normal, "Up", "Start", "");
     assert_eq!(recorder.counts().dropped, 1);

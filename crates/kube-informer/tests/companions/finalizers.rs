@@ -1,4 +1,4 @@
-//! Finalizers: restarts at every point, other controllers, and caches that are behind.
+//! Finalizers: restarts at every point, other controllers, and stale caches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ struct World {
     calls: Mutex<Vec<&'static str>>,
 }
 
-/// One reconcile that waits before, while and after it changes the world.
+/// A reconcile that waits before, while and after it changes the world.
 async fn reconcile_volume(
     api: &Api<ConfigMap>,
     map: &Object<ConfigMap>,
@@ -70,7 +70,7 @@ async fn reconcile_volume(
     Ok(())
 }
 
-/// A controller that lives as long as `life`, and is started again after that.
+/// A controller that lives as long as `life`, and is restarted after that.
 async fn lives(
     server: &ApiServer,
     world: &World,
@@ -91,7 +91,7 @@ async fn lives(
     }
 }
 
-/// Deaths after so many points each: returns how many there were.
+/// Kills the controller after each of these numbers of points; returns the number of deaths.
 async fn scenario(points: [usize; 3], delete_early: bool) -> usize {
     let (server, world) = (server(), World::default());
     create(&server, "a");
@@ -174,7 +174,7 @@ async fn dying_object_is_never_given_a_finalizer() {
     let dying = read(&server, "a").unwrap();
     assert_eq!(reconcile(&server, &dying, NAME).await.unwrap(), None);
     assert_eq!(requests(&server).len(), 0);
-    // Also not where the cache does not know yet that it is dying.
+    // Nor if the cache does not know yet that the object is being deleted.
     let error = reconcile(&server, &live, NAME).await.unwrap_err();
     assert!(error.is_conflict() && error.to_string().contains("being deleted"), "{error}");
     assert_eq!(finalizers(&server, "a"), ["example.com/other"]);
@@ -199,7 +199,7 @@ async fn changes_of_other_finalizers_need_no_retry() {
     set_finalizers(&server, "a", &["example.com/other"]);
     assert_eq!(reconcile(&server, &stale, NAME).await.unwrap(), Some("apply"));
     assert_eq!(finalizers(&server, "a"), ["example.com/other", NAME]);
-    // The cache does not have the write of another replica: it is not added twice.
+    // The cache does not have another replica's write: the finalizer is not added twice.
     assert_eq!(reconcile(&server, &stale, NAME).await.unwrap(), Some("apply"));
     assert_eq!(finalizers(&server, "a"), ["example.com/other", NAME]);
 }
@@ -244,7 +244,7 @@ async fn two_controllers_keep_and_remove_their_own_finalizers() {
     assert_eq!(found, names);
     delete(&server, "a");
     let dying = read(&server, "a").unwrap();
-    // The one that is first in the list goes first, so that the other is not where it was.
+    // The first in the list is removed first, so that the other changes its position.
     let first = dying.finalizers()[0].clone();
     let second = dying.finalizers()[1].clone();
     assert_eq!(reconcile(&server, &dying, &first).await.unwrap(), Some("cleanup"));
@@ -283,7 +283,7 @@ async fn removing_from_an_object_that_is_gone_succeeds() {
     let dying = read(&server, "a").unwrap();
     set_finalizers(&server, "a", &[]);
     assert_eq!(reconcile(&server, &dying, NAME).await.unwrap(), Some("cleanup"));
-    // Also where another object has its name.
+    // Also if another object has its name.
     create(&server, "a");
     set_finalizers(&server, "a", &[NAME]);
     assert_eq!(reconcile(&server, &dying, NAME).await.unwrap(), Some("cleanup"));
@@ -329,7 +329,7 @@ async fn errors_of_requests_say_what_failed() {
         );
         assert!(shown.contains(text) && !error.is_conflict(), "{shown}");
     }
-    // The answer was lost, and the write was not.
+    // The response was lost, but the write was not.
     assert_eq!(finalizers(&server, "a"), [NAME]);
     assert_eq!(reconcile(&server, &map, NAME).await.unwrap(), Some("apply"));
 }

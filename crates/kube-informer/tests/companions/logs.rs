@@ -1,4 +1,4 @@
-//! Trouble with events is logged when it begins and when it is over, and not once for each event.
+//! Problems with events are logged when they start and when they clear, not once per event.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::log::Log;
 use crate::scene::{create, server};
 
-/// Whether there are as many lines as these, and each begins like its own.
+/// Returns whether there are as many lines as these, and each has its prefix.
 fn has(log: &Log, beginnings: &[&str]) -> bool {
     let lines = log.lines();
     let fits = lines.iter().zip(beginnings).all(|(line, start)| line.starts_with(start));

@@ -21,7 +21,7 @@ pub(crate) fn object<K>(json: &Value) -> Object<K> {
     Object::from_json(json.to_string()).expect("an object")
 }
 
-/// The newest state, as a cache has it that is never behind.
+/// Returns the newest state, as an up-to-date cache has it.
 pub(crate) fn read(server: &ApiServer, name: &str) -> Option<Object<ConfigMap>> {
     server.get("configmaps", "default", name).map(|found| object(&found))
 }
@@ -41,7 +41,7 @@ pub(crate) fn delete(server: &ApiServer, name: &str) {
     server.delete("configmaps", "default", name).expect("it is there");
 }
 
-/// The methods of all requests.
+/// Returns the methods of all requests.
 pub(crate) fn requests(server: &ApiServer) -> Vec<String> {
     let verb = |request: &RequestRecord| format!("{:?}", request.verb.expect("a verb"));
     server.requests().iter().map(verb).collect()

@@ -1,4 +1,4 @@
-//! Status patches: sent only where something is different, and never over a newer state.
+//! Status patches: sent only if something differs, and never over a newer state.
 
 use embedded_apiserver::{ApiServer, Verb};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};

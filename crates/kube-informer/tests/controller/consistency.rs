@@ -49,7 +49,7 @@ async fn cs1_cs2_each_cache_must_reach_its_newest_write() {
     assert_eq!(&*store.ensure_ready(&key).unwrap_err().informer, "secrets");
     secrets.wait_for_version(version_of(&third)).await.unwrap();
     assert_eq!(store.ensure_ready(&key), Ok(()));
-    // Forgotten: whatever the caches do from here on.
+    // The record is removed, whatever the caches do from here on.
     assert_eq!(format!("{store:?}"), "ConsistencyStore { tasks: 0 }");
 }
 
@@ -66,7 +66,7 @@ async fn cs3_cs4_an_empty_cache_is_not_ready() {
     let unfilled = idle.informer::<ConfigMap>();
     store.wrote_at(&key, &unfilled, "1");
     assert!(store.ensure_ready(&key).unwrap_err().read.is_empty());
-    // One that has been stopped will never have it.
+    // An informer that has been stopped will never have it.
     unfilled.stop();
     assert_eq!(store.ensure_ready(&key), Ok(()));
 }
@@ -83,8 +83,7 @@ async fn cs5_what_was_written_for_a_task_can_be_forgotten() {
     assert_eq!(store.ensure_ready(&key), Ok(()));
 }
 
-/// A controller that makes a secret for each map, under a name of the server's choice: one that reads
-/// an older cache makes two.
+/// A controller that creates a secret for each map with `generateName`: with a stale cache it creates two.
 fn makes_secrets(
     server: &ApiServer,
     factory: &SharedInformerFactory,
@@ -114,7 +113,7 @@ fn makes_secrets(
     })
 }
 
-/// Creates a map, lets the watch of secrets fall silent, and touches the map.
+/// Creates a map, silences the watch of secrets, and touches the map.
 async fn with_silent_secrets(server: &ApiServer, running: &mut Running) {
     let silent = Fault::Latency(20 * SECOND);
     server.faults().on(Verb::Watch).resource("secrets").after_events(0).inject(silent);
@@ -131,23 +130,23 @@ async fn a_key_waits_until_the_cache_includes_its_writes() {
     factory.wait_for_sync().await.unwrap();
     let began = Instant::now();
     with_silent_secrets(&server, &mut running).await;
-    // A map that has not been written for does not wait.
+    // A map without writes does not wait.
     server.create(map("another")).unwrap();
     assert_eq!(running.next().await, ("another".into(), true));
     assert!(began.elapsed() < SECOND);
-    // Both, when their secrets are in the cache.
+    // Both, once their secrets are in the cache.
     let mut next = [running.next().await.0, running.next().await.0];
     next.sort();
     assert_eq!(next, ["a", "another"]);
     assert!(began.elapsed() >= 15 * SECOND, "{:?}", began.elapsed());
-    // It may be looked at once more, because it waited; nothing more is made.
+    // It may be reconciled once more because it waited, but nothing more is created.
     tokio::time::sleep(3600 * SECOND).await;
     assert_eq!(server.list("secrets", "default").len(), 2);
     let status = running.handle.status();
     assert!(status.waited_for_cache > 0 && status.behind == 0, "{status:?}");
 }
 
-/// Without it, to see that the test above can fail.
+/// Shows that the test above can fail.
 #[tokio::test(start_paused = true)]
 async fn a_controller_that_does_not_say_what_it_wrote_makes_it_twice() {
     let (server, factory) = scene();
@@ -199,7 +198,7 @@ async fn a_write_deleted_before_it_was_cached_is_noticed() {
         }
     };
     server.delete("secrets", "default", made["metadata"]["name"].as_str().unwrap()).unwrap();
-    // The watch comes back when the events of both are gone: a list shows neither.
+    // The watch resumes when the events of both have expired: a list shows neither.
     server.faults().on(Verb::Watch).resource("secrets").inject(Fault::Compact);
     server.restart();
     let next = tokio::time::timeout(600 * SECOND, running.next()).await;

@@ -1,4 +1,4 @@
-//! Reconciles that do not go well.
+//! Reconciles that fail.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -83,7 +83,7 @@ async fn a_reconcile_ends_with_the_leadership_that_it_began_in() {
     assert!(elapsed >= 10 * SECOND && elapsed < 25 * SECOND, "{elapsed:?}");
     assert_eq!((active.load(Ordering::SeqCst), second.handle.status().panicked), (1, 0));
     assert_eq!(first.handle.status().phase, Phase::Standby);
-    // It comes back when it can.
+    // It takes part again when it can.
     server.faults().clear();
     second.handle.stop();
     second.task.abort();

@@ -1,4 +1,4 @@
-//! A controller of config maps that tells what it reconciles.
+//! A controller of config maps that reports its reconciles.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,13 +42,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// The next request: the name of the object, and whether it is there.
+    /// Returns the next request: the name of the object, and whether it exists.
     pub(crate) async fn next(&mut self) -> (String, bool) {
         let request = self.reconciled.recv().await.expect("it runs");
         (request.key.name().to_owned(), request.object.is_some())
     }
 
-    /// Nothing is reconciled in the next hour.
+    /// Asserts that nothing is reconciled in the next hour.
     pub(crate) async fn is_quiet(&mut self) {
         let next = tokio::time::timeout(3600 * SECOND, self.reconciled.recv()).await;
         assert!(next.is_err(), "{next:?}");
@@ -57,7 +57,8 @@ impl Running {
 
 pub(crate) type Outcome = Result<Action, BoxError>;
 
-/// Runs it with a reconciler that is told of each request, after that was sent.
+/// Runs a controller with a reconciler that is called for each request, after the request was
+/// reported.
 pub(crate) fn run<R>(
     controller: Controller<ConfigMap>,
     reconcile: impl Fn(Request<ConfigMap>) -> R + Send + Sync + 'static,
@@ -77,7 +78,7 @@ where
     Running { reconciled, handle, task }
 }
 
-/// Runs it with a reconciler that does nothing.
+/// Runs a controller with a reconciler that does nothing.
 pub(crate) fn run_idle(controller: Controller<ConfigMap>) -> Running {
     run(controller, async |_| Ok(Action::await_change()))
 }

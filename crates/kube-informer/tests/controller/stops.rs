@@ -1,4 +1,4 @@
-//! How a controller ends.
+//! Stopping a controller.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,7 +68,7 @@ async fn a_controller_whose_future_is_dropped_reconciles_nothing_more() {
     server.create(map("c")).unwrap();
     assert!(running.reconciled.recv().await.is_none(), "the reconciler is gone");
     assert_eq!(finished.load(Ordering::SeqCst), 0);
-    // Its handlers are gone with it: the informer stands alone.
+    // Its handlers are removed with it: the informer stays usable.
     assert!(factory.informer::<ConfigMap>().wait_for_sync().await.is_ok());
     assert_eq!(running.handle.status().phase, Phase::Stopped);
 }

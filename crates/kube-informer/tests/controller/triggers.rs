@@ -57,7 +57,7 @@ async fn a_function_says_which_objects_another_one_concerns() {
     assert_eq!(running.next().await, ("a".into(), true));
     let secret = server.create(labelled(secret("s", None), "a")).unwrap();
     assert_eq!(running.next().await, ("a".into(), true));
-    // Both, the former and the new one.
+    // Both, the previous and the new one.
     server.update(labelled(secret, "b")).unwrap();
     assert_eq!(running.next().await, ("a".into(), true));
     assert_eq!(running.next().await, ("b".into(), false));
@@ -222,7 +222,7 @@ async fn a_dynamic_kind_is_reconciled_like_any_other() {
     assert_eq!(told.recv().await.unwrap(), "default/a");
 }
 
-/// As a program has it: the factory is used for nothing else.
+/// As in a typical program: the factory is used for nothing else.
 #[tokio::test(start_paused = true)]
 async fn a_controller_starts_the_informers_that_it_uses() {
     let server = embedded_apiserver::ApiServer::start();

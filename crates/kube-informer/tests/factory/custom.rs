@@ -1,4 +1,4 @@
-//! Custom resources: typed, dynamic, and installed when the informer has long been waiting.
+//! Custom resources: typed, dynamic, and installed long after the informer was started.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ async fn custom_resources_are_typed_and_shared_with_dynamic_ones() {
     assert_eq!(requests(&server).len(), 1);
     let order = orders.lister().get(("default", "o-1")).unwrap();
     assert_eq!(order.decode().unwrap().spec.customer, "Ada");
-    // One that is none is in the cache, and an error for who decodes it as one.
+    // An invalid order is cached, and an error only when it is decoded.
     let odd = orders.lister().get(("default", "odd")).unwrap();
     assert!(odd.decode().unwrap_err().is_decode());
     let odd: DynamicObject =

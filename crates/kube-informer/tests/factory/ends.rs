@@ -58,7 +58,7 @@ async fn stop_on_keeps_no_informer_and_ends_with_the_last() {
     assert_eq!(Handle::current().metrics().num_alive_tasks(), tasks);
 }
 
-/// A callback that runs until the sender is dropped; the receiver is told when it has begun.
+/// A callback that runs until the sender is dropped; the receiver learns when it has started.
 fn blocked(maps: &SharedInformer<ConfigMap>) -> (mpsc::Sender<()>, asynchronous::Receiver<()>) {
     let (go_on, blocked) = mpsc::channel::<()>();
     let (entered, enters) = asynchronous::channel(1);
@@ -207,7 +207,8 @@ async fn e3_an_observer_lasts_as_long_as_its_handle() {
     let counts = [&of_factory, &gone, &kept, &read, &handled].map(Errors::len);
     assert_eq!(counts, [1, 0, 1, 1, 1]);
 
-    // The handler stays with the informer, the others go; the factory's observers outlive it.
+    // The handler stays with the informer, the others are dropped; the factory's observers outlive
+    // it.
     drop((lister, factory));
     seconds(10).await;
     server.drop_watches();
@@ -234,7 +235,7 @@ async fn run_is_start_wait_and_shutdown() {
     run.await.unwrap();
     assert!(maps.is_stopped());
     assert_eq!(server.watches(), 0);
-    // Whatever has been stopped does not run.
+    // A stopped factory does not run.
     factory.run(std::future::pending::<()>()).await;
 }
 

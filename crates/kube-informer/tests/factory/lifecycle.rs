@@ -1,4 +1,4 @@
-//! FA-2 to FA-5: factories start, wait and stop, and so does what they made.
+//! FA-2 to FA-5: factories and their informers start, wait and stop.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ async fn fa3_informers_of_a_factory_can_be_started_one_by_one() {
 #[tokio::test(start_paused = true)]
 async fn fa4_l5_a_shutdown_ends_everything_at_once_and_for_good() {
     let server = server();
-    // One of them watches, one hangs, one waits.
+    // One of them watches, one hangs, one backs off.
     server.faults().on(Verb::Watch).resource("secrets").always().inject(Fault::StalledHeaders);
     server.access().deny(Denial::all().resource("pods"));
     let tasks = Handle::current().metrics().num_alive_tasks();

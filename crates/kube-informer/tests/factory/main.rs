@@ -1,4 +1,4 @@
-//! Factories against the embedded server: what is shared, and how it begins and ends.
+//! Factories against the embedded server: sharing, start and stop.
 
 #[allow(dead_code, reason = "shared with the other suites")]
 #[path = "../informer/scene.rs"]

@@ -1,4 +1,4 @@
-//! I-40 to I-45: who gets a resync, and when. Here it is each handler's own.
+//! I-40 to I-45: resyncs, which belong to each handler here.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::scene::{Maps, asked, seconds, server, settle};
 
-/// Counts the resyncs of a handler to be.
+/// Counts the resyncs of a handler.
 fn count(builder: kube_informer::HandlerBuilder<ConfigMap>) -> Arc<AtomicUsize> {
     let resyncs = Arc::new(AtomicUsize::new(0));
     let counted = resyncs.clone();
@@ -29,7 +29,7 @@ fn counts<const N: usize>(all: &[Arc<AtomicUsize>; N]) -> [usize; N] {
 
 #[tokio::test(start_paused = true)]
 async fn i40_i45_without_a_period_only_explicit_resyncs_happen() {
-    // client-go refuses it to everybody where the informer has none.
+    // client-go allows no handler a resync if the informer has none.
     let server = server();
     server.add("a", "1");
     let factory = SharedInformerFactory::new(server.client());
@@ -54,7 +54,7 @@ async fn i43_i45_the_resync_period_can_be_set_at_three_levels() {
         // The same informer, asked for with another period.
         of(&own),
         count(own.handler().resync(Duration::from_secs(4))),
-        // Never, whatever others do.
+        // Never, whatever the other handlers do.
         count(default.handler().resync(Duration::ZERO)),
         count(default.handler().only_changes()),
     ];
@@ -79,7 +79,7 @@ async fn i41_periods_below_a_second_are_a_second() {
 
 #[tokio::test(start_paused = true)]
 async fn i42_i44_a_late_handler_has_its_own_resync_period() {
-    // client-go raises it to what the informer had before, and rounds it up to multiples of that.
+    // client-go raises it to the informer's period, and rounds it up to multiples of that.
     let server = server();
     server.add("a", "1");
     let factory =

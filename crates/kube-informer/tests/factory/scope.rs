@@ -1,4 +1,4 @@
-//! FA-6 to FA-8: namespaces, selectors, transforms of all that a factory makes.
+//! FA-6 to FA-8: namespaces, selectors and transforms of a factory.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node};
 use kube::core::{ApiResource, DynamicObject};

@@ -1,4 +1,4 @@
-//! How servers are asked: by default as the factory says, unless an informer says otherwise.
+//! Request settings: the factory's, unless an informer overrides them.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ async fn r5_lists_are_not_streamed_if_the_program_says_so() {
     assert_eq!(asked(&server), ["list rv=0 limit=7", &watch]);
 }
 
-/// The timeouts that watches were asked to have, in seconds.
+/// Returns the requested watch timeouts, in seconds.
 fn timeouts(server: &ApiServer) -> Vec<u64> {
     let timeout = |name| parameter(name, "timeoutSeconds")?.parse().ok();
     requests(server).iter().filter_map(timeout).collect()

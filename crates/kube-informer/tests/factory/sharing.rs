@@ -7,7 +7,7 @@ use kube_informer::{SharedInformerFactory, Storage, Transform};
 
 use super::scene::{Errors, Maps, asked, requests, server, settle};
 
-/// How many streams a factory asks for.
+/// Returns the number of streams that a factory requests.
 async fn streams(server: &ApiServer, factory: &SharedInformerFactory) -> usize {
     factory.start();
     factory.wait_for_sync().await.expect("all is well");
@@ -26,7 +26,7 @@ async fn fa1_typed_and_dynamic_requests_share_one_informer() {
     let built = factory.builder_for::<ConfigMap>().build();
     let dynamic = factory.dynamic(&ApiResource::erase::<ConfigMap>(&()));
     assert_eq!(streams(&server, &factory).await, 1);
-    // Also what is asked for when it runs.
+    // Also if it is requested while the factory runs.
     let late = factory.informer::<ConfigMap>();
     assert!(late.has_synced());
     settle().await;
@@ -103,7 +103,7 @@ async fn fa1_equal_options_share_whoever_gives_them() {
         builder().storage(Storage::Decoded).build(),
         builder().storage(Storage::Decoded).build(),
         builder().storage(Storage::Packed).build(),
-        // What is everybody's own makes no other.
+        // Settings of each caller do not create another informer.
         builder().resync(std::time::Duration::from_secs(9)).build(),
         builder().page_size(10).seed(3).build(),
     ];

@@ -52,7 +52,7 @@ async fn c10_the_cache_decides_between_add_and_update() {
 
 #[tokio::test(start_paused = true)]
 async fn c11_the_delete_of_an_unseen_object_is_dropped() {
-    // client-go tells it; I11 here: deleted is only what was there.
+    // client-go delivers it; by I11, only existing objects are deleted.
     let script = Script::default();
     script.watch(
         [bookmark("20", Some("true")), event("DELETED", &stored("ghost", "1", "21"))],
@@ -135,10 +135,10 @@ async fn c13_c22_c23_a_relist_delivers_deletes_first() {
     running.server.store().compact(running.server.store().revision());
     running.server.accept_connections();
     seconds(60).await;
-    // None of what a relist brings is initial.
+    // Objects of a relist are not initial.
     assert_eq!(book.news(), ["miss a", "update b", "add d", "repeat c"]);
     assert_eq!(quiet.news(), ["miss a", "update b", "add d"]);
-    // From the first callback on the cache is the whole new list.
+    // From the first callback on, the cache has the whole new list.
     let mut keys: Vec<_> = complete.lock()[0].iter().map(|key| key.name().to_owned()).collect();
     keys.sort();
     assert_eq!(keys, ["b", "c", "d"]);
@@ -191,7 +191,8 @@ async fn c16_i7_a_bookmark_advances_the_version_without_events() {
 
 #[tokio::test(start_paused = true)]
 async fn r57_i7_the_version_of_the_cache_is_never_ahead_of_the_cache() {
-    // client-go's LastSyncResourceVersion is; for read-your-writes it is of no use.
+    // client-go's LastSyncResourceVersion may be ahead, which makes it useless to read your own
+    // writes.
     let running = Running::synced(server()).await;
     for turn in 0..50 {
         let version = running.server.add(&format!("m{turn}"), "1");
@@ -306,7 +307,7 @@ async fn storage_makes_no_difference_but_in_memory() {
         let by_value = maps.index_by_field("data.value").expect("a path");
         factory.start();
         factory.wait_for_sync().await.expect("the server answers");
-        // The dictionary comes with these, and the first ones are packed after that.
+        // The dictionary is trained on these; the first ones are packed afterwards.
         (5..30).for_each(add);
         seconds(1).await;
         server.change("map-29", "changed");
@@ -367,7 +368,7 @@ async fn i11_an_index_can_come_while_it_runs_and_is_complete_at_once() {
     settle().await;
     assert_eq!(names("x"), ["b", "c"]);
     assert_eq!(index.values().len(), 1);
-    // After a stop it is what it was, and indexes may still come.
+    // After a stop the cache stays readable, and indexes may still be added.
     running.informer.shutdown().await;
     assert_eq!(running.informer.index_by_label("value").get("x").len(), 2);
 }

@@ -1,4 +1,4 @@
-//! The table of errors, row by row: what is seen of each, what is done, and that it passes.
+//! The table of errors, row by row: the report, the reaction, and the recovery.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::scene::{
 };
 use super::script::{End, Script, bookmark, event, list, stored};
 
-/// An informer that has been watching for a while, and a record that begins there.
+/// An informer that has been watching for a while, with a record that starts there.
 async fn watching() -> Running {
     let running = Running::synced(server()).await;
     running.server.add("a", "1");
@@ -22,7 +22,7 @@ async fn watching() -> Running {
     running
 }
 
-/// Strikes the watch that runs; and something happens that it does not see.
+/// Strikes the open watch, and makes a change that it does not see.
 async fn strike(running: &Running, fault: Fault) {
     running.server.faults().on(Verb::Watch).after_events(0).inject(fault);
     settle().await;
@@ -49,7 +49,7 @@ fn backing_off(running: &Running) -> Duration {
     }
 }
 
-/// It watches again, and has missed nothing.
+/// Asserts that it watches again, and has missed nothing.
 async fn recovers(running: &Running, limit: u64) {
     let recovered =
         || running.informer.is_live() && agrees(&running.server, &running.informer.lister());
@@ -152,11 +152,11 @@ async fn error_table_504_a_version_too_large_lists_the_newest() {
     running.server.add("b", "1");
     settle().await;
     book.news();
-    // The backup has neither, and versions that are long past.
+    // The backup has neither, and its versions are long past.
     running.server.restore(&past);
     running.server.faults().on(Verb::Watch).after_events(0).inject(Fault::Gone);
     seconds(60).await;
-    // I21: a new epoch, and what is gone is told.
+    // I21: a new epoch; the missing objects are deleted.
     assert!(agrees(&running.server, &running.informer.lister()));
     assert_eq!(book.news(), ["miss a", "miss b"]);
     assert_eq!(asked(&running.server).last().unwrap(), "stream");
@@ -169,9 +169,9 @@ async fn error_table_504_a_version_too_large_lists_the_newest() {
 async fn error_table_429_waits_as_long_as_it_is_told_to() {
     for (after, least, most) in [
         ("20", 20, 22),
-        // A day is a mistake, or a lie.
+        // A day is a mistake, or malicious.
         ("86400", 300, 330),
-        // Nonsense, and what is past, ask for nothing.
+        // Nonsense and past times ask for no pause.
         ("-5", 0, 2),
         ("soon", 0, 2),
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 2),
@@ -266,7 +266,7 @@ async fn error_table_403_on_watches_leads_to_polling() {
     for part in ["\"watch\"", "\"configmaps\"", "ClusterRole", "403"] {
         assert!(text.contains(part), "{text}");
     }
-    // Servers say that also of what they allow, right after they have started.
+    // Servers also send it for allowed requests right after they have started.
     assert!(backing_off(&running) <= Duration::from_secs(2));
     seconds(600).await;
     assert!(agrees(&running.server, &running.informer.lister()), "lists are allowed");
@@ -276,7 +276,7 @@ async fn error_table_403_on_watches_leads_to_polling() {
     let polled = || agrees(&running.server, &running.informer.lister());
     within(Duration::from_secs(60), "polled", polled).await;
     assert!(running.informer.staleness().unwrap() < Duration::from_secs(1));
-    // L3: a list and a watch every half a minute at most.
+    // L3: at most one list and one watch every half a minute.
     let gaps = gaps(&running.server);
     let mut pairs = gaps[7..].chunks_exact(2);
     assert!(pairs.all(|pair| pair[0] + pair[1] >= Duration::from_secs(30)), "{gaps:?}");
@@ -304,7 +304,7 @@ async fn error_table_403_for_one_namespace_names_it() {
 async fn error_table_4xx_of_a_watch_causes_a_list_after_a_pause() {
     for code in [400, 406, 415, 422] {
         let running = watching().await;
-        // A 406 is first taken for a refusal of protobuf, and JSON asked for.
+        // A 406 is first treated as a refusal of protobuf, and JSON is requested.
         let times = if code == 406 { 2 } else { 1 };
         strike_open(&running, times, Fault::status(code)).await;
         assert_eq!(running.errors.nexts(), ["relist"], "{code}");

@@ -1,4 +1,4 @@
-//! I-20 to I-29: handlers that come and go, at any time.
+//! I-20 to I-29: handlers that are added and removed at any time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -129,12 +129,12 @@ async fn i26_i13_a_removed_handler_is_never_called_again() {
     running.server.add("a", "1");
     settle().await;
     book.news();
-    // I-27 is stronger here: what waits is not delivered either.
+    // I-27 is stronger here: the backlog is not delivered either.
     running.server.add("b", "1");
     registration.remove().await;
     settle().await;
     assert_eq!(book.news(), [""; 0]);
-    // Twice, and after the stop, does no harm.
+    // Twice, and after the stop, has no effect.
     running.informer.shutdown().await;
     twin.remove().await;
     assert_eq!(running.names(), ["a", "b"]);
@@ -172,7 +172,7 @@ async fn i29_handlers_come_and_go_from_within_callbacks() {
     let registration = running.informer.handler().for_each(move |event: Event<ConfigMap>| {
         if matches!(&event, Event::Added { object, .. } if object.name() == "a") {
             informer.handler().for_each(book.writer());
-            // Its own end: not to be waited for.
+            // Its own removal must not be waited for.
             let own: Option<kube_informer::Registration> = own.lock().take();
             drop(own.map(kube_informer::Registration::remove));
         }
@@ -243,7 +243,7 @@ async fn h8_i43_only_handlers_that_asked_are_resynced() {
     running.informer.handler().resync(Duration::from_secs(7)).for_each(odd.writer());
     let running = running.sync().await;
     let resyncs = |book: &Book| book.news().iter().filter(|line| *line == "resync a").count();
-    // R-60 is not so here: a relist does not begin the period anew.
+    // R-60 does not apply here: a relist does not restart the period.
     for _ in 0..10 {
         let faults = running.server.faults();
         faults.on(Verb::Watch).after_events(0).inject(Fault::Gone);

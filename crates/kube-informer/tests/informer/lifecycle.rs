@@ -1,4 +1,4 @@
-//! I-1 to I-7, L5, B-3: it begins once, and ends at once, whatever it is at.
+//! I-1 to I-7, L5, B-3: an informer starts once, and stops at once, whatever it is doing.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ async fn i5_stopped_before_the_first_list_it_never_becomes_synced() {
     assert!(!running.informer.has_synced());
 }
 
-/// Shuts an informer down in some state: no time passes, and nothing is left.
+/// Shuts an informer down in some state: no time passes, and nothing is left running.
 async fn ends_promptly(
     server: &ApiServer,
     source: impl ListWatch,
@@ -98,7 +98,7 @@ async fn ends_promptly(
     running.informer.shutdown().await;
     assert_eq!(began.elapsed(), Duration::ZERO, "B-3: {state}");
     assert_eq!(running.state(), "stopped");
-    // What came before the end is gone with it: C-3, H-12.
+    // Undelivered events are dropped: C-3, H-12.
     assert!(stream.next().await.is_none());
     assert_eq!(Handle::current().metrics().num_alive_tasks(), tasks, "{state}");
     assert_eq!(server.watches(), 0, "{state}");
@@ -137,7 +137,7 @@ async fn l5_b3_a_shutdown_takes_no_time_in_any_state() {
     let server = with(None);
     server.refuse_connections();
     ends_promptly(&server, maps_of(&server), "backing off", 100 * second).await;
-    // Asked for and not begun.
+    // Requested but not started.
     let server = with(None);
     ends_promptly(&server, maps_of(&server), "idle", Duration::ZERO).await;
 }
@@ -200,7 +200,7 @@ async fn run_is_start_wait_and_shutdown() {
     stop.send(()).expect("it is waited for");
     run.await.unwrap();
     assert_eq!((running.state(), running.server.watches()), ("stopped", 0));
-    // What has been stopped does not run.
+    // A stopped informer does not run.
     running.informer.run(std::future::pending::<()>()).await;
 }
 

@@ -1,4 +1,4 @@
-//! Watches that are cut, and servers that say less than others.
+//! Watches that are cut, and servers with fewer features.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::running::Running;
 use super::scene::{Listed, Maps, asked, maps_of, seconds, server, settle};
 use super::script::{End, Script, event, list, stored};
 
-/// A load balancer that cuts every connection after 35 seconds, whether something comes or not.
+/// A load balancer that cuts every connection after 35 seconds, idle or not.
 struct Cut(KubeListWatch);
 
 impl ListWatch for Cut {
@@ -35,7 +35,7 @@ impl ListWatch for Cut {
     }
 }
 
-/// Before, it was not live for more than half of the hour.
+/// It used to be not live for more than half of the hour.
 #[tokio::test(start_paused = true)]
 async fn l1_idle_watches_cut_every_35_s_stay_live() {
     let server = server();
@@ -52,13 +52,13 @@ async fn l1_idle_watches_cut_every_35_s_stay_live() {
     }
     assert_eq!(blind, 0, "seconds of an hour");
     assert_eq!(running.names().len(), 36);
-    // The question which version the server is at, and no list of everything.
+    // Only requests for the server's version, and no full list.
     let asked = asked(&running.server);
     assert!(asked.iter().all(|asked| asked.starts_with("watch") || asked == "list limit=1"));
     assert!(running.errors.nexts().iter().all(|next| *next == "resume"));
 }
 
-/// Some aggregated servers give lists no version.
+/// Some aggregated servers return lists without a version.
 #[tokio::test(start_paused = true)]
 async fn a_list_without_a_version_is_watched_from_the_start() {
     let (server, script) = (server(), Script::default());
@@ -71,7 +71,7 @@ async fn a_list_without_a_version_is_watched_from_the_start() {
     assert!(running.informer.is_live());
 }
 
-/// Lists nothing, and then has this to say at once.
+/// A source that lists nothing, and whose watch delivers this at once.
 struct Says<S>(fn() -> S);
 
 impl<S: Stream<Item = Result<WatchItem>> + Send + 'static> ListWatch for Says<S> {
@@ -106,14 +106,13 @@ async fn h7_a_resync_comes_although_the_queue_is_never_empty() {
         }
     });
     let running = running.sync().await;
-    // Time stands still while there is something to do, and there always is.
+    // Paused time does not advance while there is work, and here there always is.
     tokio::time::advance(Duration::from_secs(60)).await;
     told.recv().await.expect("it runs");
     running.informer.shutdown().await;
 }
 
-/// Functions of indexes are asked before anything is written: each sees what the cache had before the
-/// batch.
+/// Index functions run before anything is written: each sees the cache as it was before the batch.
 #[tokio::test(start_paused = true)]
 async fn c18_what_waits_is_written_at_once() {
     let three = Says(|| {

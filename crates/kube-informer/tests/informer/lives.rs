@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use super::running::{Book, Running};
 use super::scene::{Maps, seconds, server, settle};
 
-/// Whether an informer of which only `keeps` is left runs on, and ends with it.
+/// Asserts that an informer of which only `keeps` is left keeps running, and ends with it.
 async fn lives_by<T>(keeps: impl FnOnce(&Running) -> T) {
     let tasks = Handle::current().metrics().num_alive_tasks();
     let running = Running::synced(server()).await;
@@ -105,7 +105,7 @@ async fn a_handler_that_holds_its_informer_is_freed_by_a_shutdown() {
 async fn live_and_stale_are_told_through_a_silent_time() {
     let running = Running::synced(server()).await;
     let informer = &running.informer;
-    // Bookmarks come every minute.
+    // Bookmarks arrive every minute.
     for _ in 0..10 {
         seconds(59).await;
         assert!(informer.is_live());
@@ -130,7 +130,7 @@ async fn a_server_without_bookmarks_is_watched_in_longer_silence() {
     let running = Running::synced(server()).await;
     running.server.faults().on(Verb::Watch).always().inject(Fault::BookmarkLost);
     seconds(3 * 3600).await;
-    // Two silent watches are taken for dead, until a list has shown that they missed nothing.
+    // Two silent watches are considered dead, until a list has shown that they missed nothing.
     assert_eq!(running.errors.nexts(), ["resume", "relist"]);
     assert_eq!(super::scene::count(&running.server, Verb::List), 1, "which version it is at");
     assert!(running.informer.is_live());

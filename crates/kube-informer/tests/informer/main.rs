@@ -1,4 +1,4 @@
-//! Shared informers against the embedded server: the numbered rules, and what must be shown.
+//! Shared informers against the embedded server: the numbered rules, and the main guarantees.
 
 mod running;
 #[allow(dead_code, reason = "shared with the other suites")]

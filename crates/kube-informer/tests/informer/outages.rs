@@ -57,8 +57,8 @@ async fn error_table_404_is_retried_until_the_resource_exists() {
         assert!(text.contains(part), "{text}");
     }
     assert!(matches!(informer.state(), State::BackingOff { .. }));
-    // L3: soon at first, since definitions are often created beside what uses them, then every
-    // half a minute at most.
+    // L3: short pauses at first, because definitions are often created together with their users,
+    // then every half a minute at most.
     let pauses: Vec<_> = errors.all().iter().map(pause).collect();
     assert!(pauses[0] <= Duration::from_millis(1600), "{pauses:?}");
     assert!(pauses[6..].iter().all(|pause| *pause >= Duration::from_secs(30)), "{pauses:?}");
@@ -92,7 +92,7 @@ async fn error_table_404_a_resource_that_returns_is_relisted() {
     server.create(order("o-2")).unwrap();
     let back = || informer.is_live() && informer.lister().len() == 1;
     within(Duration::from_secs(61), "back", back).await;
-    // I16: whatever it was told and when, it adds up to the one order that there is.
+    // I16: whenever the events were delivered, they add up to the server's order.
     let mut there = std::collections::BTreeSet::new();
     settle().await;
     while let Ok(event) = told.try_recv() {
@@ -107,7 +107,7 @@ async fn error_table_404_a_resource_that_returns_is_relisted() {
     assert_eq!(count(&server, Verb::List), 0);
 }
 
-/// Real sockets: only they know addresses.
+/// Uses real sockets, because only they have addresses.
 #[tokio::test]
 async fn error_table_refused_names_the_address() {
     // Bound, so that the port stays reserved, but not listening.

@@ -1,4 +1,4 @@
-//! Code of others panics: that is contained, counted, and the rest goes on. H-10, H-11.
+//! Panics in user code are contained and counted, and affect nothing else. H-10, H-11.
 
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -89,7 +89,7 @@ async fn a_panic_in_an_error_handler_is_contained() {
     assert_eq!(running.errors.len(), 1);
 }
 
-/// A source that panics when it is asked to watch.
+/// A source that panics when a watch is requested.
 struct Panics;
 
 impl ListWatch for Panics {
@@ -116,7 +116,7 @@ async fn l4_l5_a_source_that_panics_stops_the_informer() {
     running.informer.shutdown().await;
 }
 
-/// client-go's way. The process that crashes is this test, started again.
+/// client-go's behaviour. The process that crashes is this test, started again.
 #[test]
 fn h10_c5_a_panic_ends_the_process_of_a_handler_that_says_so() {
     const CHILD: &str = "KUBE_INFORMER_TEST_CRASHES";
@@ -134,6 +134,6 @@ fn h10_c5_a_panic_ends_the_process_of_a_handler_that_says_so() {
         .env(CHILD, "1")
         .output()
         .unwrap();
-    // Ended by a signal, and not by the test harness.
+    // Ended by a signal, not by the test harness.
     assert_eq!(child.status.code(), None, "{child:?}");
 }

@@ -1,4 +1,4 @@
-//! An informer of config maps, and handlers that keep a book on it.
+//! An informer of config maps, and handlers that check their events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::scene::{Errors, maps_of};
 
 type Builder = InformerBuilder<ConfigMap, FromSource>;
 
-/// An informer and the errors that it reports.
+/// An informer, and its reported errors.
 pub(crate) struct Running {
     pub(crate) server: ApiServer,
     pub(crate) informer: SharedInformer<ConfigMap>,
@@ -23,7 +23,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Made, not started.
+    /// Builds the informer without starting it.
     pub(crate) fn new(server: ApiServer) -> Self {
         let source = maps_of(&server);
         Self::from_source(server, source, |builder| builder)
@@ -39,7 +39,7 @@ impl Running {
         Self { server, informer: options(builder).build(), errors }
     }
 
-    /// Started, and synced.
+    /// Builds and starts the informer, and waits for its sync.
     pub(crate) async fn synced(server: ApiServer) -> Self {
         Self::new(server).sync().await
     }
@@ -50,7 +50,7 @@ impl Running {
         self
     }
 
-    /// The names in the cache, in order.
+    /// Returns the names in the cache, in order.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<_> =
             self.informer.lister().list().iter().map(|object| object.name().to_owned()).collect();
@@ -63,7 +63,7 @@ impl Running {
     }
 }
 
-/// A handler that writes down what it is told, and what does not add up: I10, I11, I16.
+/// A handler that records its events, and inconsistencies among them: I10, I11, I16.
 #[derive(Clone, Default)]
 pub(crate) struct Book(Arc<Mutex<Pages>>);
 
@@ -71,7 +71,7 @@ pub(crate) struct Book(Arc<Mutex<Pages>>);
 struct Pages {
     /// The objects that its events add up to: versions by name.
     objects: BTreeMap<String, String>,
-    /// The newest version that it has been shown of each.
+    /// The newest version that it has received of each object.
     newest: BTreeMap<String, u64>,
     log: Vec<String>,
     wrong: Vec<String>,
@@ -118,7 +118,7 @@ impl Book {
         self.0.lock().older.clone()
     }
 
-    /// Whether what it was told always added up, and now to what the informer has.
+    /// Returns whether its events were always consistent, and now add up to the informer's content.
     pub(crate) fn is_right(&self, informer: &SharedInformer<ConfigMap>) -> bool {
         let pages = self.0.lock();
         assert_eq!(pages.wrong, [""; 0], "these do not add up");
@@ -134,7 +134,7 @@ impl Book {
 }
 
 impl Pages {
-    /// Whether no state is older than one before; a delete that was missed shows the last one.
+    /// Returns whether no state is older than an earlier one; a missed delete has the last one.
     fn goes_on(&mut self, event: &Event<ConfigMap>) -> bool {
         let Some(object) = event.object() else { return true };
         let version: u64 = object.resource_version().as_str().parse().expect("a number");
@@ -144,7 +144,7 @@ impl Pages {
         goes_on
     }
 
-    /// Takes it over, and says whether it follows from what was told before.
+    /// Applies an event, and returns whether it is consistent with the earlier ones.
     fn believes(&mut self, event: &Event<ConfigMap>) -> bool {
         let Some(object) = event.object() else { return true };
         let (name, version) = (object.name().to_owned(), object.resource_version().to_string());

@@ -10,10 +10,10 @@ use super::running::{Book, Running};
 use super::scene::{Maps, agrees, asked, seconds, server, within};
 
 const SEEDS: u64 = 3;
-/// A dead watch is noticed, a pause is over, a list comes.
+/// Time to detect a dead watch, for a pause, and for a list.
 const CONVERGED: Duration = Duration::from_secs(75 + 60 + 10);
 
-/// Something happens to some map.
+/// Changes a random map.
 fn churn(server: &ApiServer, random: &mut Rng) {
     let name = format!("m{}", random.u8(..20));
     let there = server.get("configmaps", "default", &name).is_some();
@@ -24,7 +24,7 @@ fn churn(server: &ApiServer, random: &mut Rng) {
     };
 }
 
-/// Runs an informer with handlers that come and go through what `happens`, which may be nothing.
+/// Runs an informer with changing handlers through the faults of `happens`, if there are any.
 async fn survives(
     seed: u64,
     happens: impl Fn(&ApiServer, &mut Rng, usize),
@@ -93,7 +93,7 @@ async fn l1_i2_servers_that_lag() {
         let (running, books) = survives(seed, |server, _, turn| {
             let faults = server.faults();
             if turn == 0 {
-                // Streams never lag, lists do, also the first.
+                // Streams never lag, but lists do, including the first.
                 faults.on(Verb::Watch).inject(Fault::status(422));
                 faults.on(Verb::List).inject(Fault::StaleList { versions: 2 });
             }
@@ -115,8 +115,8 @@ async fn l1_i21_a_restore_from_a_backup() {
         let backup = parking_lot::Mutex::new(None);
         let (running, _) = survives(seed, |server, _, turn| match turn {
             5 => *backup.lock() = Some(server.store().snapshot()),
-            // Until the versions have come as far again, nothing tells the client of it but that
-            // its watch is silent.
+            // Until the versions have caught up, the client can tell only by the silence of its
+            // watch.
             150 => {
                 let backup = backup.lock();
                 server.faults().etcd_restore(backup.as_ref().expect("there is one"));
@@ -188,7 +188,7 @@ async fn l1_l3_whatever_lasts_is_asked_for_kindly_and_passes() {
         running.server.remove("a");
         running.server.add("c", "1");
         seconds(1800).await;
-        // At most once per half of the longest pause, in the long run: 15 s.
+        // In the long run, at most once per half of the longest pause: 15 s.
         let asked = asked(&running.server).len();
         assert!((60..=240).contains(&asked), "{name}: {asked} in an hour");
         assert!(!running.informer.is_live(), "{name}");

@@ -1,4 +1,4 @@
-//! A server, what happens to its config maps, and what is asked of it.
+//! A server, changes of its config maps, and the requests that it received.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-/// A server whose uids and chances repeat.
+/// A server with reproducible uids and random choices.
 pub(crate) fn server() -> ApiServer {
     ApiServer::builder().seed(7).build()
 }
 
-/// A config map and its one value.
+/// A config map with one value.
 pub(crate) fn map(name: &str, value: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -62,7 +62,7 @@ pub(crate) fn maps_of(server: &ApiServer) -> KubeListWatch {
     KubeListWatch::of::<ConfigMap>(server.client())
 }
 
-/// A source that is never asked to stream lists.
+/// A source without support for streaming lists.
 pub(crate) struct Listed<S>(pub(crate) S);
 
 impl<S: ListWatch> ListWatch for Listed<S> {
@@ -80,7 +80,7 @@ impl<S: ListWatch> ListWatch for Listed<S> {
     }
 }
 
-/// The lists and watches that an informer asked for.
+/// Returns the lists and watches that an informer requested.
 pub(crate) fn requests(server: &ApiServer) -> Vec<RequestRecord> {
     let of_informers = |request: &RequestRecord| {
         matches!(request.verb, Some(Verb::List | Verb::Watch)) && request.user != "oracle"
@@ -88,13 +88,13 @@ pub(crate) fn requests(server: &ApiServer) -> Vec<RequestRecord> {
     server.requests().into_iter().filter(of_informers).collect()
 }
 
-/// The same in short: `list rv=0 limit=500`, `list rv>=7`, `list next limit=500`, `stream`,
-/// `stream rv>=7`, `watch rv=7`.
+/// Returns the requests in short form: `list rv=0 limit=500`, `list rv>=7`, `list next limit=500`,
+/// `stream`, `stream rv>=7`, `watch rv=7`.
 pub(crate) fn asked(server: &ApiServer) -> Vec<String> {
     requests(server).iter().map(short).collect()
 }
 
-/// The times between them.
+/// Returns the times between requests.
 pub(crate) fn gaps(server: &ApiServer) -> Vec<Duration> {
     let requests = requests(server);
     requests.windows(2).map(|pair| pair[1].at.saturating_sub(pair[0].at)).collect()
@@ -104,7 +104,7 @@ pub(crate) fn count(server: &ApiServer, verb: Verb) -> usize {
     requests(server).iter().filter(|request| request.verb == Some(verb)).count()
 }
 
-/// One parameter of a request.
+/// Returns one parameter of a request.
 pub(crate) fn parameter(request: &RequestRecord, name: &str) -> Option<String> {
     let query = request.uri.split_once('?').map_or("", |(_, query)| query);
     let mut pairs = form_urlencoded::parse(query.as_bytes());
@@ -133,7 +133,7 @@ fn short(request: &RequestRecord) -> String {
     text
 }
 
-/// Runs everything until nothing is left to do but to wait for time to pass: it is paused.
+/// Runs everything until nothing is left to do but to wait for time to pass, which is paused.
 pub(crate) async fn settle() {
     sleep(Duration::from_millis(1)).await;
 }
@@ -142,7 +142,7 @@ pub(crate) async fn seconds(seconds: u64) {
     sleep(Duration::from_secs(seconds)).await;
 }
 
-/// Waits for what must come true within a time, and says how long it took.
+/// Waits until a condition holds, and returns how long it took.
 pub(crate) async fn within(
     limit: Duration,
     what: &str,
@@ -157,7 +157,7 @@ pub(crate) async fn within(
     began.elapsed()
 }
 
-/// Whether a cache has exactly what the server has, in its newest state.
+/// Returns whether a cache has exactly the server's objects, in their newest state.
 pub(crate) fn agrees(server: &ApiServer, lister: &Lister<ConfigMap>) -> bool {
     let list = lister.list();
     let newest = |name: &str| {
@@ -170,7 +170,7 @@ pub(crate) fn agrees(server: &ApiServer, lister: &Lister<ConfigMap>) -> bool {
         })
 }
 
-/// The errors that were reported.
+/// The reported errors.
 #[derive(Clone, Default)]
 pub(crate) struct Errors(Arc<Mutex<Vec<ErrorReport>>>);
 
@@ -213,7 +213,7 @@ pub(crate) fn next(next: &Next) -> &'static str {
     }
 }
 
-/// The pause that a report announces.
+/// Returns the pause that a report announces.
 pub(crate) fn pause(report: &ErrorReport) -> Duration {
     match report.next {
         Next::Resume { after } | Next::Relist { after } | Next::Poll { after } => after,

@@ -1,4 +1,4 @@
-//! A server that says what a test wants it to say, and otherwise what the embedded one says.
+//! A server with scripted responses, which otherwise behaves like the embedded one.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -29,7 +29,7 @@ struct Answers {
     watches: VecDeque<(Vec<String>, End)>,
 }
 
-/// How a scripted watch goes on after its lines.
+/// How a scripted watch continues after its lines.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
     Closed,
@@ -37,13 +37,13 @@ pub(crate) enum End {
 }
 
 impl Script {
-    /// The next LIST is answered with this body.
+    /// Answers the next LIST with this body.
     pub(crate) fn list(&self, body: &Value) -> &Self {
         self.0.lock().lists.push_back(vec![body.to_string()]);
         self
     }
 
-    /// The next WATCH is answered with these lines.
+    /// Answers the next WATCH with these lines.
     pub(crate) fn watch(&self, lines: impl IntoIterator<Item = Value>, end: End) -> &Self {
         let lines = lines.into_iter().map(|line| format!("{line}\n")).collect();
         self.0.lock().watches.push_back((lines, end));
@@ -99,7 +99,7 @@ pub(crate) fn list(version: &str, next: &str, items: impl IntoIterator<Item = Va
     })
 }
 
-/// A config map as a server would show it.
+/// A config map as a server would return it.
 pub(crate) fn stored(name: &str, value: &str, version: &str) -> Value {
     let mut map = super::scene::map(name, value);
     map["metadata"]["uid"] = name.into();
@@ -127,7 +127,7 @@ impl tower_service::Service<Request<Body>> for Scripted {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let answer = self.script.answer(watch);
-        // Asked all the same: so that it is in the record.
+        // Sent to the server all the same, so that it is in the record.
         let real = self.service.call(request);
         Box::pin(async move {
             let real = real.await?;

@@ -29,7 +29,7 @@ async fn l1_a_dead_watch_is_resumed_within_75_s() {
         assert!(running.errors.last().error.is_silence());
         assert_eq!(running.errors.nexts(), ["resume"]);
         settle().await;
-        // The way of the world: watch on from where it was. Nothing is listed.
+        // The usual case: the watch is resumed where it was, and nothing is listed.
         assert_eq!(asked(&running.server), [format!("watch rv={version}")]);
         assert!(agrees(&running.server, &running.informer.lister()));
         assert!(died.elapsed() < noticed + Duration::from_millis(50), "at once");
@@ -55,10 +55,10 @@ async fn l1_i16_a_dead_watch_with_expired_version_is_relisted() {
     running.server.remove("b");
     running.server.change("c", "2");
     running.server.add("e", "1");
-    // Made again: the same name, another object.
+    // Recreated: the same name, another object.
     running.server.remove("d");
     running.server.add("d", "1");
-    // Writes are what makes a server forget.
+    // Writes push old versions out of the server's history.
     seconds(40).await;
     running.server.add("f", "1");
     let limit = Duration::from_secs(40);
@@ -81,10 +81,10 @@ async fn i21_a_restored_server_is_detected_by_silence() {
         running.server.add(name, "1");
     }
     seconds(100).await;
-    // Nothing breaks: the watch is from a version that is yet to come, and is told nothing.
+    // Nothing breaks: the watch is from a future version, and receives nothing.
     running.server.restore_silently(&backup);
     running.server.add("d", "1");
-    // Silence, then the question which version the server is at.
+    // Silence, then a request for the server's version.
     let limit = Duration::from_secs(75 + 4 + 2);
     within(limit, "converged", || agrees(&running.server, &running.informer.lister())).await;
     assert_eq!(running.errors.nexts(), ["resume", "relist"]);
@@ -93,7 +93,7 @@ async fn i21_a_restored_server_is_detected_by_silence() {
     assert!(book.is_right(&running.informer));
 }
 
-/// As with Events of a real server: it has no cache of them, and so no bookmarks.
+/// Like Events on a real server, which have no watch cache and therefore no bookmarks.
 #[tokio::test(start_paused = true)]
 async fn i21_a_restored_server_is_detected_without_bookmarks() {
     let server = server();
@@ -104,14 +104,15 @@ async fn i21_a_restored_server_is_detected_without_bookmarks() {
     for name in ["a", "b", "c"] {
         running.server.add(name, "1");
     }
-    // Long enough to know that silence is usual here.
+    // Long enough to learn that silence is normal here.
     seconds(400).await;
     running.server.refuse_connections();
     seconds(5).await;
     running.server.restore_silently(&backup);
     running.server.accept_connections();
     running.server.add("d", "1");
-    // It was refused for five seconds: the last pause, the question, and the list.
+    // Connections were refused for five seconds: the last pause, the request for the version, and
+    // the list.
     let limit = Duration::from_secs(7 + 4 + 2);
     within(limit, "converged", || agrees(&running.server, &running.informer.lister())).await;
     settle().await;
@@ -158,7 +159,7 @@ async fn i16_deletes_missed_before_a_410_are_delivered_once() {
         assert!(book.is_right(&running.informer));
     }
     assert_eq!(running.names(), ["b"]);
-    // And not once more with the next list.
+    // And not again with the next list.
     running.server.faults().on(Verb::Watch).after_events(0).inject(Fault::Gone);
     seconds(60).await;
     assert_eq!(books[0].news(), ["repeat b"]);
@@ -253,13 +254,13 @@ async fn i14_an_unpolled_stream_is_bounded_and_delays_no_handler() {
             most = most.max(slow.registration().backlog());
         }
     }
-    // What is delivered one by one, and one event a key.
+    // Individual events, and one merged event per key.
     assert!(most <= 1024 + KEYS + 1, "{most}");
     assert!(slow.registration().merged() > 0);
     let news = books[0].news();
     assert_eq!(news.iter().filter(|line| line.starts_with("update")).count(), EVENTS);
 
-    // However late, it adds up.
+    // However late, the events add up.
     let book = Book::default();
     let waiting = slow.registration().backlog();
     slow.take(waiting).for_each(async |event| book.take(&event)).await;

@@ -1,4 +1,4 @@
-//! Builders of informers on a source of the program's own have no options that the source would not heed.
+//! Builders of informers with a custom source do not have options that the source would ignore.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::discovery::Scope;
@@ -9,7 +9,7 @@ use super::scene::{maps_of, server};
 #[derive(PartialEq, Debug)]
 struct Absent;
 
-/// A method of the builder would come before one of these, and give a builder.
+/// A method of the builder would take precedence over these, and return a builder.
 trait WithoutRequestOptions: Sized {
     fn labels(self, _: &str) -> Absent {
         Absent

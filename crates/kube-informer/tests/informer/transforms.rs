@@ -1,4 +1,4 @@
-//! T-1 to T-6: what is done to objects before anybody sees them.
+//! T-1 to T-6: transforms of objects before they are visible.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::running::{Book, Running};
 use super::scene::{Errors, Maps, maps_of, seconds, server, settle};
 
-/// The same informer twice: on a source of one's own, and from a factory.
+/// The same informer twice: with a custom source, and from a factory.
 fn both(transform: Transform) -> Vec<Running> {
     let (own, shared) = (server(), server());
     let source = maps_of(&own);
@@ -63,7 +63,7 @@ async fn t1_t5_every_object_is_transformed_before_it_is_visible() {
 
 #[tokio::test(start_paused = true)]
 async fn t2_t3_each_state_is_transformed_once() {
-    // client-go does it twice to each object of a streamed list.
+    // client-go applies it twice to each object of a streaming list.
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = calls.clone();
     let count = move |_: &mut ConfigMap| _ = counted.fetch_add(1, Ordering::Relaxed);
@@ -90,7 +90,7 @@ async fn t6_a_failed_transform_affects_one_object() {
         running.server.add("bad", "bad");
         running.server.add("good", "1");
         let book = Book::keep(&running.informer);
-        // client-go never becomes synced.
+        // client-go would never sync.
         let running = running.sync().await;
         settle().await;
         assert_eq!(running.names(), ["good"]);
@@ -102,7 +102,7 @@ async fn t6_a_failed_transform_affects_one_object() {
         assert_eq!(running.errors.nexts(), ["skip"]);
         assert_eq!(book.news(), ["add good initially", "synced"]);
 
-        // It is fixed.
+        // The object is fixed.
         running.server.change("bad", "1");
         settle().await;
         assert_eq!(running.informer.failed(), []);
@@ -122,7 +122,7 @@ async fn t6_a_failed_update_keeps_the_cached_state() {
         settle().await;
         assert_eq!(running.informer.failed().len(), 1);
         assert_eq!(running.names(), ["a"], "in the last state that could be kept");
-        // I7: the version of the cache is past it, and says so in `failed`.
+        // I7: the cache's version has passed it, and `failed` lists it.
         assert_eq!(running.informer.resource_version(), *version);
         running.server.remove("a");
         settle().await;
@@ -156,7 +156,7 @@ async fn t6_a_relist_says_anew_what_fails() {
             .map(|error| error.key().unwrap().to_string())
             .collect();
         assert_eq!(failed, ["default/a"]);
-        // What is on the server is in the cache, in a state that could be kept.
+        // The server's objects are in the cache, in a state that could be stored.
         assert_eq!(running.names(), ["a", "b"]);
         assert_eq!(book.news(), ["add b"]);
         assert!(book.is_right(&running.informer));

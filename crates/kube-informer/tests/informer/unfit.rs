@@ -1,4 +1,4 @@
-//! Objects that do not fit: the one that is bad is named, and the rest goes on.
+//! Objects that do not match their type: only the bad one is affected, and it is named.
 
 use embedded_apiserver::{Fault, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -114,7 +114,7 @@ async fn i8_a_failed_object_is_listed_until_stored_or_deleted() {
     assert_eq!(running.informer.resource_version(), *"52");
     assert_eq!(book.news(), ["add a initially", "synced", "add b"]);
     assert!(book.is_right(&running.informer));
-    // Silence; the watch that comes next brings the end of it.
+    // Silence; the next watch delivers its delete.
     script.watch([event("DELETED", &unreadable("53"))], End::Silent);
     super::scene::seconds(80).await;
     assert_eq!(running.informer.status().failed, 0);
@@ -154,7 +154,7 @@ async fn i20_control_characters_in_names_are_escaped_in_reports() {
     assert!(report.to_string().contains(r"default/b\r\u{202e}xxx"), "{report}");
 }
 
-/// Were they taken for an end of the watch, the next thing would be a list.
+/// If they ended the watch, a list would follow.
 #[tokio::test(start_paused = true)]
 async fn r51_r54_events_of_another_kind_or_type_are_skipped() {
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {
@@ -187,7 +187,7 @@ async fn r51_r54_events_of_another_kind_or_type_are_skipped() {
         assert_eq!(running.errors.nexts(), ["skip"; 4], "initial: {initial}");
         assert_eq!(book.news(), ["add a initially", "synced"]);
         assert_eq!(running.names(), ["a"]);
-        // None of their versions counts, and none of their names is that of an object that failed.
+        // Their versions do not count, and their names are not listed as failed.
         assert_eq!(running.informer.resource_version(), *"50");
         let failed = running.informer.failed();
         assert!(
@@ -210,7 +210,7 @@ async fn i19_objects_too_deep_and_too_long_end_no_process() {
     server.faults().on(Verb::Watch).inject(Fault::TooDeep { levels: 10_000 });
     let running = Running::synced(server).await;
     settle().await;
-    // The one is listed as what cannot be kept, by its name; the rest goes on.
+    // The bad one is listed as failed, by its name; the others are not affected.
     assert_eq!(running.names(), ["b"]);
     let failed: Vec<_> =
         running.informer.failed().iter().map(|error| error.key().cloned()).collect();

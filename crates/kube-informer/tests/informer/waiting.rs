@@ -1,4 +1,4 @@
-//! L4: waiting ends. I-60 to I-62, read your writes.
+//! L4: every wait ends. I-60 to I-62, reading your own writes.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn l4_waiting_ends_when_the_first_list_is_in_the_cache() {
     assert_eq!(running.names(), ["a"]);
 }
 
-/// Nothing of it is in the cache before it is whole, but one can see that it comes.
+/// Nothing of a list is in the cache before it is complete, but its progress is visible.
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_on_its_way_is_counted() {
     let server = server();
@@ -70,7 +70,7 @@ async fn l4_what_may_never_be_read_is_given_up_and_says_what_to_grant() {
     running.informer.wait_for_sync().await.unwrap();
 }
 
-/// Each try brings two objects: before, that was progress for ever.
+/// Each attempt brings two objects, which used to count as progress indefinitely.
 #[tokio::test(start_paused = true)]
 async fn l4_a_list_that_always_fails_on_its_second_page_is_given_up() {
     let server = server();
@@ -87,7 +87,7 @@ async fn l4_a_list_that_always_fails_on_its_second_page_is_given_up() {
     assert_eq!(running.informer.status().received, 2);
 }
 
-/// A source behind a proxy that does not let the second page of a list through.
+/// A source behind a proxy that blocks the second page of a list.
 struct NoSecondPage(KubeListWatch);
 
 impl ListWatch for NoSecondPage {
@@ -98,7 +98,7 @@ impl ListWatch for NoSecondPage {
         if options.continue_token.is_some() {
             return Box::pin(async { Err(Error::connection("no second page")) });
         }
-        // Any version would be answered from the server's cache, in one piece.
+        // A request for any version would be answered from the server's cache, in one piece.
         options.resource_version = None;
         self.0.list(options)
     }
@@ -207,7 +207,7 @@ async fn one_reads_what_one_has_written() {
     assert_eq!(running.names(), ["a"]);
     running.informer.wait_for_version(version.as_str()).await.expect("it has been reached");
 
-    // Behind a watch that breaks.
+    // After a watch that breaks.
     running.server.faults().on(Verb::Watch).after_events(0).inject(Fault::Reset);
     settle().await;
     let version = running.server.change("a", "2");

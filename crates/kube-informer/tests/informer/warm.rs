@@ -1,4 +1,4 @@
-//! Informers that begin with what an earlier run knew.
+//! Informers that start from the snapshot of an earlier run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::running::Book;
 use super::scene::{Errors, Maps, agrees, asked, count, seconds, server, settle, within};
 
-/// A folder that goes with the test.
+/// A directory that is removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -159,7 +159,7 @@ async fn i21_a_server_that_was_restored_since_is_noticed() {
     assert!(run.errors.last().error.is_regressed());
 }
 
-/// Begins with a snapshot that is not the informer's: it lists, and says why.
+/// Starts from a snapshot that does not match: the informer lists, and reports why.
 async fn lists_since(
     server: &ApiServer,
     folder: &Folder,

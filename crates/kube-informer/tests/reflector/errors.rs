@@ -1,4 +1,4 @@
-//! E-1 to E-3, R-48: every error is reported, with what is done about it.
+//! E-1 to E-3, R-48: every error is reported, with the reaction to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,7 +44,7 @@ async fn e1_attempts_count_consecutive_failures() {
     seconds(30).await;
     assert_eq!(reflecting.errors.attempts(), [1, 2, 3]);
     assert!(reflecting.errors.all().iter().all(|report| matches!(report.during, State::Listing)));
-    // Watches have a count of their own, which begins anew after a watch that lasted.
+    // Watches have their own count, which is reset by a watch that lasted.
     server.faults().on(Verb::Watch).times(2).nth(1).inject(Fault::status(503));
     server.restart();
     seconds(30).await;
@@ -76,7 +76,7 @@ async fn e2_a_report_comes_before_the_pause_and_says_how_long_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn e3_several_observers_are_all_told() {
-    // client-go has one; the last that was set.
+    // client-go has only one: the last that was set.
     let server = server();
     let more = Errors::default();
     server.faults().on(Verb::Watch).inject(Fault::status(503));

@@ -1,4 +1,4 @@
-//! what is listed, from which version, on which pages.
+//! lists, their versions and pages.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ async fn r22_r23_further_pages_have_a_token_and_no_version() {
     server.faults().on(Verb::List).nth(3).inject(Fault::Latency(Duration::from_secs(1)));
     let reflecting = reflect_with(Listed(maps_of(&server)), |reflector| reflector.page_size(2));
     settle().await;
-    // Behind the first page: no part of this list, though its page is yet to come.
+    // Added after the first page: not part of this list, although its page has not been read yet.
     let later = server.add("f", "1");
     seconds(2).await;
     assert_eq!(
@@ -128,7 +128,7 @@ async fn r24_an_expired_token_causes_a_list_without_pages() {
             format!("watch rv={version}"),
         ]
     );
-    // I4: no page of the list that was given up is in it.
+    // I4: it contains no page of the list that was given up.
     assert_eq!(reflecting.written(), [format!("replace a b c @{version}")]);
     reflecting.stop().await;
 }

@@ -1,4 +1,4 @@
-//! The log, as tests read it.
+//! Captures the log for tests.
 
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, LazyLock};
@@ -9,8 +9,8 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
-/// While there is one subscriber only, tracing asks just the thread that comes to a line first whether anybody wants
-/// it, and remembers a no for all threads. So there are always two.
+/// With a single subscriber, tracing asks only the first thread that reaches a callsite whether it is enabled,
+/// and caches the answer for all threads. With two subscribers it does not.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Log::default()));
 
 /// The lines that the library logs from INFO on, as `LEVEL message`.

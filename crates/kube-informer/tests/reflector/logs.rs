@@ -1,4 +1,4 @@
-//! An error is logged when it begins, when it changes, and when it is over; not once per retry.
+//! An error is logged when it starts, when it changes and when it clears, not once per retry.
 
 use embedded_apiserver::{ApiServer, Fault, Verb};
 use tracing::subscriber::DefaultGuard;
@@ -29,7 +29,7 @@ async fn repeated_errors_are_logged_once() {
     assert_eq!(lines.len(), 3, "{lines:#?}");
     assert!(lines[0].starts_with("WARN configmaps: cannot watch configmaps"), "{}", lines[0]);
     assert!(lines[0].contains("503"), "{}", lines[0]);
-    // Once more when something else is done about it.
+    // Logged again when the reaction changes.
     assert!(
         lines[1].starts_with("WARN") && lines[1].contains("polling with lists"),
         "{}",

@@ -1,4 +1,5 @@
-//! The reflector against the embedded server: the numbered rules, by what the server was asked.
+//! The reflector against the embedded server: the numbered rules, checked by the requests that the
+//! server received.
 
 #[allow(dead_code, reason = "shared with the other suites")]
 #[path = "../informer/scene.rs"]

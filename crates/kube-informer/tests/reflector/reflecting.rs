@@ -1,4 +1,4 @@
-//! A reflector that runs, and what it wrote.
+//! A running reflector, and a record of its writes.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::scene::{Errors, settle};
 
-/// A store that writes down what it is told: `replace a b @7`, `add c @8`, `bookmark @9`.
+/// A store that records its calls: `replace a b @7`, `add c @8`, `bookmark @9`.
 #[derive(Clone, Default)]
 pub(crate) struct Written(Arc<Mutex<Vec<String>>>);
 
@@ -95,12 +95,12 @@ impl Reflecting {
         std::mem::take(&mut self.written.0.lock())
     }
 
-    /// The states that it was in since this was last asked.
+    /// Returns the states since the last call.
     pub(crate) fn states(&self) -> Vec<&'static str> {
         std::mem::take(&mut self.states.lock())
     }
 
-    /// Stops it: at once, whatever it is at.
+    /// Stops it at once, whatever it is doing.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
         settle().await;

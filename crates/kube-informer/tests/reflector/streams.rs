@@ -1,4 +1,4 @@
-//! W-1 to W-17: lists that are streamed.
+//! W-1 to W-17: streaming lists.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ async fn w2_only_a_bookmark_that_says_so_ends_the_initial_events() {
         event("ADDED", &stored("c", "1", "12")),
         bookmark("20", None),
         bookmark("21", Some("false")),
-        // Changes and deletes are honoured before it is over.
+        // Changes and deletes are applied before the end bookmark.
         event("MODIFIED", &stored("a", "2", "22")),
         event("DELETED", &stored("b", "1", "23")),
         bookmark("30", Some("true")),
@@ -97,7 +97,7 @@ async fn w4_w5_nothing_of_a_broken_stream_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn w6_w11_a_stream_without_its_end_times_out_after_30_s() {
-    // client-go tries for ever.
+    // client-go retries indefinitely.
     let server = server();
     server.add("a", "1");
     server.faults().on(Verb::Watch).always().inject(Fault::EndBookmarkMissing);
@@ -109,7 +109,7 @@ async fn w6_w11_a_stream_without_its_end_times_out_after_30_s() {
     assert_eq!(asked(&server)[1], "list rv=0 limit=500");
     assert_eq!(reflecting.errors.nexts(), ["fall back"]);
     assert_eq!(reflecting.written(), [format!("replace a @{}", server.version())]);
-    // Remembered: what is listed again is not streamed.
+    // The fallback is remembered: relists are not streamed.
     server.clear_record();
     server.faults().on(Verb::Watch).after_events(0).inject(Fault::Gone);
     seconds(5).await;
@@ -121,7 +121,7 @@ async fn w6_w11_a_stream_without_its_end_times_out_after_30_s() {
 #[tokio::test(start_paused = true)]
 async fn w6_a_stream_that_goes_on_for_ever_is_given_up_too() {
     let server = server();
-    // Something comes every 20 s, never the end.
+    // Something arrives every 20 s, but never the end bookmark.
     server.faults().on(Verb::Watch).always().inject(Fault::EndBookmarkMissing);
     let reflecting = reflect(maps_of(&server));
     for turn in 0..20 {
@@ -162,7 +162,7 @@ async fn w7_b3_a_stop_does_not_wait_for_the_pause() {
 async fn w9_a_server_that_cannot_stream_is_listed_from_now_on() {
     for code in [400, 406, 415, 422] {
         let server = server();
-        // A 406 is first taken for a refusal of protobuf, and JSON asked for.
+        // A 406 is first treated as a refusal of protobuf, and JSON is requested.
         let times = if code == 406 { 2 } else { 1 };
         server.faults().on(Verb::Watch).times(times).inject(Fault::status(code));
         let reflecting = reflect(maps_of(&server));
@@ -190,7 +190,7 @@ async fn w9_streams_that_keep_breaking_are_given_up_for_one_list() {
     let reflecting = reflect(maps_of(&server));
     seconds(30).await;
     assert_eq!(asked(&server)[..4], ["stream", "stream", "stream", "list rv=0 limit=500"]);
-    // It can stream, as far as anybody knows: the next relist is a stream again.
+    // Streaming may still work: the next relist is a stream again.
     server.clear_record();
     server.faults().on(Verb::Watch).after_events(0).inject(Fault::Gone);
     seconds(5).await;
@@ -227,7 +227,7 @@ async fn w12_once_it_is_a_watch_it_is_opened_again_as_one() {
 
 #[tokio::test(start_paused = true)]
 async fn w13_a_watch_with_a_refused_version_is_streamed_again() {
-    // client-go asks for the version that has just been refused once more.
+    // client-go requests the refused version once more.
     let server = server();
     let reflecting = reflect(maps_of(&server));
     seconds(2).await;

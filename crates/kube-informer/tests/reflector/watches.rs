@@ -1,4 +1,4 @@
-//! how a watch is opened, followed, and opened again.
+//! how a watch is opened, followed, and reopened.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::scene::{
 };
 use super::script::{End, Script, bookmark, error, event, list, stored};
 
-/// A reflector that watches, and a record that begins with that.
+/// Starts a reflector that watches, with a record that starts there.
 async fn watching(server: &embedded_apiserver::ApiServer) -> Reflecting {
     let reflecting = reflect(Listed(maps_of(server)));
     seconds(2).await;
@@ -117,7 +117,7 @@ async fn r43_too_many_requests_when_a_watch_is_opened_needs_no_list() {
     assert_eq!(reflecting.news(), [format!("add a @{version}")]);
     assert_eq!(reflecting.errors.nexts(), ["resume"; 4]);
     assert_eq!(reflecting.errors.attempts(), [1, 2, 3, 4]);
-    // each pause is longer than the one before could be.
+    // each pause is longer than the previous one could be.
     let pauses = gaps(&server);
     for (pause, least) in pauses.iter().zip([800, 1600, 3200, 6400]) {
         let least = Duration::from_millis(least);
@@ -136,7 +136,7 @@ async fn r45_a_watch_that_ends_goes_on_at_once_from_the_last_version() {
     settle().await;
     assert_eq!(asked(&server), [format!("watch rv={version}")]);
     assert_eq!(reflecting.errors.len(), 0, "it is the way of the world");
-    // A watch's own timeout is such an end too.
+    // The timeout of a watch is such an end too.
     seconds(1300).await;
     assert_eq!(count(&server, Verb::List), 0);
     assert!(count(&server, Verb::Watch) >= 2);
@@ -146,7 +146,7 @@ async fn r45_a_watch_that_ends_goes_on_at_once_from_the_last_version() {
 
 #[tokio::test(start_paused = true)]
 async fn r46_a_watch_that_ends_at_once_needs_no_list() {
-    // client-go lists anew: that costs the server most when it can least afford it.
+    // client-go relists, which costs the server most when it can least afford it.
     let server = server();
     let reflecting = watching(&server).await;
     server.faults().on(Verb::Watch).nth(1).after_events(0).times(3).inject(Fault::DropWatches);
@@ -166,7 +166,7 @@ async fn r46_a_watch_that_ends_at_once_needs_no_list() {
 
 #[tokio::test(start_paused = true)]
 async fn r46_watches_of_one_event_each_are_opened_once_a_second() {
-    // client-go opens them in a loop without a pause.
+    // client-go opens them in a loop without pauses.
     let server = server();
     let reflecting = watching(&server).await;
     server.faults().on(Verb::Watch).after_events(1).always().inject(Fault::DropWatches);
@@ -251,7 +251,7 @@ async fn r51_another_kind_in_the_stream_is_reported_and_skipped() {
     assert_eq!(reflecting.written(), ["replace a @50", "add b @51"]);
     let text = reflecting.errors.all()[0].to_string();
     assert!(text.contains("Secret"), "{text}");
-    // It moves no version, and a watch that brings nothing else is one that brings nothing.
+    // It advances no version, and does not count as an event of the watch.
     assert_eq!(reflecting.errors.nexts(), ["skip", "resume"]);
     assert_eq!(asked(&server)[1..], ["watch rv=50", "watch rv=50"]);
     reflecting.stop().await;
@@ -299,7 +299,7 @@ async fn i2_versions_that_go_back_are_an_error_and_begin_anew() {
     let source = KubeListWatch::of::<ConfigMap>(script.client(&server));
     let reflecting = reflect(Listed(source));
     seconds(5).await;
-    // I21: the most recent version is what there is, also where it is older.
+    // I21: the most recent version is the truth, even if it is older.
     assert_eq!(asked(&server)[2..], ["list limit=500", "watch rv=30"]);
     assert_eq!(reflecting.written(), ["replace a @50", "replace a @30", "bookmark @31"]);
     reflecting.stop().await;

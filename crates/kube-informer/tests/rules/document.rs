@@ -1,4 +1,4 @@
-//! docs/client-go.md is complete, counts right, and names tests that exist.
+//! docs/client-go.md is complete, its counts are right, and the tests that it names exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -180,8 +180,8 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Where a test must be: `tests/rules: name` in that directory or file, `a::b::tests::name` in the
-/// file of that module, or, where its tests are inside of it, of the one above.
+/// Returns the files that may contain a test: `tests/rules: name` is in that directory or file,
+/// `a::b::tests::name` in the file of that module or, if its tests are inline, of its parent.
 fn places(test: &str) -> (Vec<PathBuf>, String) {
     if let Some((directory, name)) = test.split_once(": ") {
         let directory = root().join(directory);

@@ -1,4 +1,4 @@
-//! E-: who is told of errors.
+//! E-: observers of errors.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ async fn e1_e3_c7_every_error_reaches_everybody_who_asked() {
     seconds(10).await;
     assert_eq!(one.nexts(), ["relist", "resume"]);
     assert_eq!(other.nexts(), ["relist", "resume"]);
-    // A log line of its own.
+    // It is a complete log line.
     let report = one.take().remove(1).to_string();
     assert!(report.contains("configmaps") && report.contains("resuming the watch in"), "{report}");
 }

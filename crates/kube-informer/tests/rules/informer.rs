@@ -1,4 +1,4 @@
-//! C-, H- and I-: the life of an informer, and what its handlers are told.
+//! C-, H- and I-: the life of an informer, and the events of its handlers.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::scene::{
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// The next list finds what was missed meanwhile: the watch has lost its place.
+/// Makes changes while the watch has lost its position: only the next list finds them.
 async fn miss(server: &ApiServer, happens: impl FnOnce()) {
     server.refuse_connections();
     server.drop_watches();
@@ -53,11 +53,11 @@ async fn c2_i5_i7_before_it_runs_there_is_no_version_and_no_sync() {
     assert!(maps.resource_version().is_empty() && matches!(maps.state(), State::Idle));
     maps.start();
     assert!(!maps.has_synced());
-    // What is synced has the whole list in its cache.
+    // A synced informer has the whole list in its cache.
     maps.wait_for_sync().await.unwrap();
     assert!(maps.has_synced() && lister.has_synced());
     assert_eq!(names(&maps), ["a"]);
-    // It stays, whatever comes: see is_live for now.
+    // It stays synced; `is_live` has the current state.
     server.refuse_connections();
     server.drop_watches();
     seconds(100).await;
@@ -67,8 +67,8 @@ async fn c2_i5_i7_before_it_runs_there_is_no_version_and_no_sync() {
     assert_eq!(names(&maps), ["a"], "and the cache can be read");
 }
 
-/// The transform runs where the server is read: what it stops at `stop` is behind `queued`, which has
-/// not been applied by then.
+/// The transform runs in the reading task: the object that it blocks on at `stop` comes after `queued`, which
+/// has not been applied by then.
 #[tokio::test(start_paused = true)]
 async fn c3_what_is_queued_when_it_is_stopped_is_dropped() {
     let server = server();
@@ -129,7 +129,7 @@ async fn c13_c22_i53_a_relist_delivers_deletes_first() {
         change(&server, "b", "second");
     })
     .await;
-    // Then what changed, what is new (not as initial), and what is as it was.
+    // Then changes, new objects (not as initial), and unchanged ones.
     assert_eq!(seen.take(), ["?a of bde", "?c of bde", "~b of bde", "+e of bde", "=d of bde"]);
 }
 
@@ -141,7 +141,7 @@ async fn f2_c11_deletes_of_unseen_objects_are_not_delivered() {
     maps.handler().for_each(seen.handler());
     maps.start();
     maps.wait_for_sync().await.unwrap();
-    // Its beginning is lost on the way.
+    // Its start is lost on the way.
     server.faults().on(Verb::Watch).inject(Fault::DropEvent);
     add(&server, "a");
     remove(&server, "a");
@@ -223,7 +223,7 @@ async fn i24_waiting_for_a_handler_after_the_stop_fails() {
     assert!(seen.take().is_empty());
 }
 
-/// The same where it never ran: nothing waits for what cannot come.
+/// The same if it never ran: no wait hangs.
 #[tokio::test(start_paused = true)]
 async fn l4_stopping_before_the_start_ends_all_waits() {
     let informer = SharedInformer::<Untyped>::from_source(Own::default()).build();
@@ -272,8 +272,8 @@ async fn i50_i51_i52_a_handler_sees_states_in_order() {
     assert_eq!(versions.last(), Some(&server.store().revision()));
 }
 
-/// Versions that were given out are given out again. A watch from one that the server has not
-/// reached yet is told nothing: whatever ends it for good shows it.
+/// Versions are handed out again. A watch from a version that the server has not reached yet gets
+/// no error: the informer has to notice when it ends.
 #[tokio::test(start_paused = true)]
 async fn i21_a_restored_server_is_relisted() {
     let server = server();

@@ -1,5 +1,5 @@
-//! client-go's numbered rules (docs/client-go.md): that the document is complete and names tests
-//! that exist, and tests of the rules that no other test shows.
+//! client-go's numbered rules (docs/client-go.md): checks that the document is complete and names
+//! existing tests, and tests the rules that no other test covers.
 
 mod document;
 mod errors;

@@ -1,4 +1,4 @@
-//! C-: client-go's low-level controller, of the parts.
+//! C-: client-go's low-level controller, built from the parts.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ async fn r60_c15_a_program_resyncs_its_queue_itself() {
     assert_eq!(parts.seen.take(), ["*a", "resync a"]);
 }
 
-/// More than the queue takes at once, read and processed in turns.
+/// More objects than fit into the queue, read and processed in turns.
 #[tokio::test(start_paused = true)]
 async fn i19_neither_end_of_the_queue_starves() {
     let server = server();
@@ -153,7 +153,7 @@ async fn i19_neither_end_of_the_queue_starves() {
     assert_eq!(parts.seen.take().len(), 1500);
 }
 
-/// The same by hand: nothing of it is private.
+/// The same by hand, with public API only.
 #[tokio::test(start_paused = true)]
 async fn c1_the_loop_can_be_written_by_hand() {
     let server = server();

@@ -6,7 +6,8 @@ use kube_informer::{Delta, DeltaFifo, FinalState, Indexer};
 
 use crate::scene::object;
 
-/// `+a`, `~a`, `-a`, `?a` for a delete that was found out, `=a` of a list, `[a b]` a whole one.
+/// Prints a delta: `+a`, `~a`, `-a`, `?a` for a missed delete, `=a` of a list, `[a b]` for a whole
+/// list.
 fn short(delta: &Delta) -> String {
     match delta {
         Delta::Added(object) => format!("+{}", object.name()),

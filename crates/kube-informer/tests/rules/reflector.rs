@@ -1,4 +1,4 @@
-//! R- and W-: what the driver of the protocol does with stores, sources and ends.
+//! R- and W-: the driver of the protocol with stores, sources and stops.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ async fn r10_r16_it_begins_at_once_and_never_gives_up() {
     assert!(began.elapsed() < LONG + Duration::from_secs(61));
 }
 
-/// A store that takes nothing.
+/// A store that rejects everything.
 struct Unwilling(Notes<String>);
 
 impl Unwilling {
@@ -102,7 +102,7 @@ async fn r29_a_store_that_rejects_lists_backs_off() {
     assert!(reports.nexts().iter().all(|next| *next == "relist"));
 }
 
-/// Keeps what it takes, and refuses the second list.
+/// A store that rejects only the second list.
 #[derive(Default)]
 struct RefusesSecond {
     lists: u32,
@@ -132,8 +132,8 @@ impl ReflectorStore for RefusesSecond {
     }
 }
 
-/// The list that would have shown that the server was restored from a backup was refused: a version of
-/// what the store has is not the same state as that version of the server's.
+/// The store rejected the list that would have revealed that the server was restored from a backup: the same
+/// version may then be a different state.
 #[tokio::test(start_paused = true)]
 async fn r29_i21_a_rejected_list_does_not_count_as_stored() {
     let server = server();
@@ -156,7 +156,7 @@ async fn r29_i21_a_rejected_list_does_not_count_as_stored() {
     assert!(String::from_utf8_lossy(&body).contains("after the restore"));
 }
 
-/// Takes lists, and nothing else.
+/// A store that accepts only lists.
 struct OnlyLists(Unwilling);
 
 impl ReflectorStore for OnlyLists {
@@ -236,7 +236,7 @@ async fn r42_w17_a_watch_is_let_go_of_whatever_ends_it() {
     let server = server();
     let maps = synced(builder(&server)).await;
     assert_eq!(server.watches(), 1);
-    // An error, an end, silence: one watch at a time.
+    // An error, an end, silence: there is only one watch at a time.
     server.faults().on(Verb::Watch).after_events(0).inject(Fault::Gone);
     seconds(10).await;
     assert_eq!(server.watches(), 1);

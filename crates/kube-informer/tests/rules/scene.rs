@@ -1,4 +1,4 @@
-//! A server with config maps, informers of them, and what they were told.
+//! A server with config maps, informers of them, and their recorded events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub(crate) fn builder(server: &ApiServer) -> InformerBuilder<ConfigMap, FromSour
     SharedInformer::from_source(source(server)).seed(7)
 }
 
-/// Started, and through its first list.
+/// Builds and starts an informer, and waits for its sync.
 pub(crate) async fn synced(builder: InformerBuilder<ConfigMap, FromSource>) -> Maps {
     let maps = builder.build();
     maps.start();
@@ -61,7 +61,7 @@ pub(crate) async fn synced(builder: InformerBuilder<ConfigMap, FromSource>) -> M
     maps
 }
 
-/// Time is paused: this runs everything that can run now.
+/// Runs everything that can run now; time is paused.
 pub(crate) async fn settle() {
     sleep(Duration::from_millis(1)).await;
 }
@@ -77,14 +77,14 @@ pub(crate) fn names<K: 'static>(informer: &SharedInformer<K>) -> Vec<String> {
     names
 }
 
-/// How often informers asked for a list, or the stream of one.
+/// Returns the number of lists and streaming lists.
 pub(crate) fn lists(server: &ApiServer) -> usize {
     let all = server.requests();
     let stream = |uri: &str| uri.contains("sendInitialEvents=true");
     all.iter().filter(|one| one.verb == Some(Verb::List) || stream(&one.uri)).count()
 }
 
-/// A list that may be added to from anywhere.
+/// A shared list of notes.
 pub(crate) struct Notes<T>(Arc<Mutex<Vec<T>>>);
 
 impl<T> Default for Notes<T> {
@@ -128,7 +128,7 @@ impl Notes<ErrorReport> {
 }
 
 impl Notes<String> {
-    /// Notes events: `*a` initial, `+a`, `~a`, `=a` unchanged, `-a`, `?a` (a missed delete), `synced`.
+    /// Records events: `*a` initial, `+a`, `~a`, `=a` unchanged, `-a`, `?a` (a missed delete), `synced`.
     pub(crate) fn handler<K>(&self) -> impl FnMut(Event<K>) + Send + 'static {
         let notes = self.clone();
         move |event| notes.push(short(&event))
@@ -165,7 +165,7 @@ pub(crate) enum Lists {
     /// One object, `a`.
     #[default]
     One,
-    /// Nothing ever comes.
+    /// A watch without events.
     Hang,
     Panic,
 }

@@ -39,11 +39,11 @@ async fn t2_t3_t5_d19_every_state_is_transformed_exactly_once() {
     change(&server, "a", "second");
     settle().await;
     assert_eq!(calls(), 3);
-    // The last state of a delete that was seen is a new state, ...
+    // The last state of an observed delete is a new state, ...
     remove(&server, "a");
     settle().await;
     assert_eq!((calls(), gone.take()), (4, vec!["4".to_owned()]));
-    // ... that of one that was missed is what the cache had.
+    // ... that of a missed one is the cached state.
     server.refuse_connections();
     server.drop_watches();
     settle().await;
@@ -72,7 +72,7 @@ async fn t6_r52_a_failed_transform_is_recorded_and_reported() {
     };
     assert_eq!((names(&maps), failed()), (vec!["good".to_owned()], vec!["bad".to_owned()]));
     assert_eq!(reports.nexts(), ["skip"]);
-    // On a watch: the version goes on, what was kept stays.
+    // On a watch: the version advances, the cached state stays.
     change(&server, "good", "worse");
     settle().await;
     assert_eq!(maps.resource_version(), ResourceVersion::from(server.store().revision()));
@@ -81,7 +81,7 @@ async fn t6_r52_a_failed_transform_is_recorded_and_reported() {
         (vec!["good".to_owned()], vec!["bad".into(), "good".into()])
     );
     assert_eq!(maps.status().failed, 2);
-    // What can be kept again is.
+    // An object that can be stored again is stored.
     change(&server, "good", "second");
     change(&server, "bad", "second");
     settle().await;
