@@ -15,7 +15,7 @@ const ACTORS: [&str; 3] = [concat!("who", "ever"), concat!("some", "body"), conc
 
 /// Paths that are not clean yet, and how many findings each may have. This list must shrink: lower a number after cleaning up, and
 /// remove the entry when it reaches zero. Add nothing.
-const NOT_CLEAN_YET: [(&str, usize); 12] = [
+const NOT_CLEAN_YET: [(&str, usize); 13] = [
     ("crates/embedded-apiserver", 135),
     ("crates/kube-informer/src/delta_fifo", 4),
     ("crates/kube-informer/src/indexer", 13),
@@ -25,7 +25,8 @@ const NOT_CLEAN_YET: [(&str, usize); 12] = [
     ("crates/kube-informer/src/processor", 24),
     ("crates/kube-informer/src/reflector/run.rs", 1),
     ("crates/kube-informer/src/wire", 24),
-    ("crates/kube-informer/tests", 36),
+    ("crates/kube-informer/tests/list_watch", 2),
+    ("crates/kube-informer/tests/model", 34),
     ("crates/kubectl-informer", 183),
     ("peers", 64),
 ];
