@@ -1,11 +1,11 @@
-//! The examples do what they say, on the embedded server, with time that flies.
+//! The examples do what they say, on the embedded server, in paused time.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 /// Returns the output of an example.
 fn run(example: &str) -> Vec<String> {
-    // Beside the tests: cargo builds the examples with them.
+    // Cargo builds the examples beside the tests.
     let tests = std::env::current_exe().expect("a test is a file");
     let built: PathBuf = tests.ancestors().nth(2).expect("target/debug").join("examples");
     let program = built.join(example);
@@ -139,7 +139,7 @@ fn workqueue_retries_gives_up_and_sees_changes_and_the_end() {
     let (tries, rest) = lines.split_at(5);
     assert_eq!(tries[..3], ["default/nginx: no label foo, once more"; 3]);
     assert_eq!(tries[3..], ["default/nginx: no label foo, giving up", "default/nginx is well"]);
-    // The mark of the deletion and the deletion itself may be one run or two.
+    // The mark for deletion and the deletion itself may be one reconcile or two.
     assert_eq!(rest.last().map(String::as_str), Some("default/nginx is gone"), "{rest:?}");
     assert!(rest.len() <= 2, "{rest:?}");
 }

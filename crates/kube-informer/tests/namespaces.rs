@@ -1,4 +1,4 @@
-//! Several namespaces in one informer: a list and a watch each, one cache.
+//! Several namespaces in one informer: a list and a watch for each, and one cache.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -60,7 +60,7 @@ async fn they_are_one_cache_with_a_list_and_a_watch_each() {
     put(&server, "a", "two");
     put(&server, "c", "two");
     server.delete("configmaps", "b", "one").unwrap();
-    // Bookmarks bring both parts there.
+    // Bookmarks advance both parts.
     maps.wait_for_version(server.store().revision()).await.unwrap();
     assert_eq!(keys(&maps), set(["a/one", "a/two"]));
     assert!(maps.is_live());
@@ -133,7 +133,7 @@ async fn l4_it_is_synced_when_all_are_and_says_which_one_is_not() {
     let error = maps.wait_for_sync().await.unwrap_err().to_string();
     assert!(error.contains("(403)") && error.contains(r#"namespace "b""#), "{error}");
     assert!(!maps.has_synced());
-    // What is there is there.
+    // Cached objects are readable already.
     let Some(Event::Added { object, initial: true }) = events.next().await else { panic!() };
     assert_eq!(object.key().to_string(), "a/one");
 
@@ -169,7 +169,7 @@ async fn fa6_an_empty_namespace_is_all_of_them_and_deletes_arrive() {
     factory.wait_for_sync().await.unwrap();
     assert_eq!(keys(&maps), set(["a/one", "b/one", "c/one"]));
 
-    // One that is seen to go, and one that a relist finds gone.
+    // One delete that is observed, and one that a relist finds.
     server.delete("configmaps", "a", "one").unwrap();
     maps.wait_for_version(server.store().revision()).await.unwrap();
     assert_eq!(keys(&maps), set(["b/one", "c/one"]));

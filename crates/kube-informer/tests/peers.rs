@@ -15,7 +15,7 @@ fn map(name: &str) -> serde_json::Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
 }
 
-/// Away for a while, during which an object is deleted and the server forgets that it was.
+/// Takes the server down while an object is deleted and the history compacted.
 async fn miss_a_delete(server: &ApiServer, name: &str) {
     server.refuse_connections();
     server.delete("configmaps", "default", name).unwrap();
@@ -38,7 +38,7 @@ async fn a_missed_delete_is_no_event_of_kube_runtime() {
     loop {
         match theirs.next().await.unwrap() {
             Ok(TheirEvent::Delete(_)) => deletes += 1,
-            // The list that follows has it no more, and that is all.
+            // The following list lacks it, and that is all.
             Ok(TheirEvent::InitDone) => break,
             _ => sleep(Duration::from_secs(1)).await,
         }
@@ -60,7 +60,7 @@ async fn a_missed_delete_is_an_event_of_ours() {
     assert_eq!((deleted.name(), deleted.final_state), ("gone", FinalState::Unknown));
 }
 
-/// One object that is not what the program's type says, among others: its size is no number.
+/// Creates an object that does not match the program's type: its size is not a number.
 fn strange(server: &ApiServer) {
     server.create(definition()).unwrap();
     server.create(widget("good", &json!(3))).unwrap();
@@ -103,7 +103,7 @@ async fn kube_runtime_fails_lists_with_an_undecodable_object() {
     strange(&server);
     let widgets: Api<Widget> = Api::all(server.client());
     let mut theirs = watcher::watcher(widgets, watcher::Config::default()).boxed();
-    // However often it is tried, no object comes, the good one neither.
+    // However often it retries, no object arrives, not even the good one.
     for _ in 0..5 {
         match theirs.next().await.unwrap() {
             Ok(TheirEvent::Init) | Err(_) => {}

@@ -1,4 +1,4 @@
-//! Checks at quiet points, when nothing goes wrong any more.
+//! Checks at quiet points, when there are no more faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,19 +15,19 @@ use super::run::Run;
 use super::settings::Kinship;
 use super::world::{NAMESPACE, PARENT, SECOND, SLOT, controller, label};
 
-/// How long caches may take to be right again, a dead watch without bookmarks included, and a process to take
-/// the lead. Keys wait for their backoff beside that.
+/// Limit for caches to converge, including a dead watch without bookmarks, and for a process to become leader.
+/// The backoff of keys comes on top.
 const CONVERGE_MAX: Duration = Duration::from_secs(1_100);
 
 impl Run {
-    /// Lets nothing go wrong any more: in bounded time everything is right, and rests.
+    /// Ends all faults, and checks that everything converges in bounded time, and then rests.
     pub(crate) async fn quiet(&mut self) {
         self.world.note("quiet");
         self.check();
         self.server.faults().clear();
         self.server.accept_connections();
         self.world.set_calm(true);
-        // Requests that wait for an answer would do so for ever.
+        // Requests without a response would wait indefinitely.
         self.server.restart();
         for at in 0..self.replicas.len() {
             self.replicas[at].supervise().await;
@@ -55,13 +55,13 @@ impl Run {
         self.world.set_calm(false);
     }
 
-    /// Checks that all stays as it is, and that nothing is done that was not asked for.
+    /// Checks that nothing changes any more, and that no unnecessary work is done.
     async fn rest(&mut self) {
-        // What failed is tried once more after its backoff, however late that is.
+        // A failed key is retried once more after its backoff, however late that is.
         sleep(self.world.settings.backoff_max + AGAIN).await;
         let before = self.states();
         sleep(3 * AGAIN).await;
-        // What was requeued may just be having its turn.
+        // A requeued key may be running at this moment.
         let mut turns = 0;
         while let Err(why) = self.converged() {
             assert!(turns < 30, "not any more: {why}");
@@ -87,13 +87,13 @@ impl Run {
         assert_eq!(running, 1, "one replica reconciles");
     }
 
-    /// The versions of all parents and children.
+    /// Returns the versions of all parents and children.
     fn states(&self) -> Vec<Value> {
         let all = ["configmaps", "secrets"].map(|resource| self.server.list(resource, NAMESPACE));
         all.into_iter().flatten().map(|mut object| object["metadata"].take()).collect()
     }
 
-    /// The wishes and the name of each parent, by its uid.
+    /// Returns the wishes and the name of each parent, by its uid.
     fn parents(&self) -> BTreeMap<String, (Wants, String)> {
         let parents = self.server.list("configmaps", NAMESPACE).into_iter();
         let parents = parents.map(|parent| {
@@ -107,9 +107,9 @@ impl Run {
         parents.collect()
     }
 
-    /// The children are exactly those that the parents ask for, and so is the world outside.
+    /// Checks that the children, and the outside world, are exactly what the parents ask for.
     fn converged(&self) -> Result<(), String> {
-        // A reconcile that gives up waiting for its cache undoes what is right already.
+        // A reconcile that stops waiting for its cache may undo correct work.
         for process in self.replicas.iter().filter_map(|replica| replica.process.as_ref()) {
             process.is_current(&self.server)?;
         }

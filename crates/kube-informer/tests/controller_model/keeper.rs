@@ -1,4 +1,4 @@
-//! The reconciler: keeps the children of a parent.
+//! The reconciler, which maintains the children of a parent.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -119,7 +119,7 @@ impl Keeper {
         self.world.note(format!("{} creates {slot} of {}", self.instance, parent.name()));
         self.world.created(parent.uid(), slot);
         if !self.world.settings.strict {
-            // What was written is not said if the reconcile ends here.
+            // If the reconcile ends here, its write is not recorded.
             self.world.mishap().await?;
         }
         if self.world.settings.careful {
@@ -128,7 +128,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Gives a child its number and its owner back.
+    /// Restores the number and the owner of a child.
     async fn mend(
         &self,
         request: &Request<ConfigMap>,
@@ -144,7 +144,7 @@ impl Keeper {
         mended.data = Some(data(number));
         parent.control(&mut mended)?;
         let does = if is_orphan { "adopts" } else { "updates" };
-        // Only if it is as the cache has it: the version is part of it.
+        // Only if it is as cached: the version is part of it.
         let written = self.api().replace(child.name(), &PostParams::default(), &mended).await?;
         self.world.note(format!("{} {does} {} of {}", self.instance, child.name(), parent.name()));
         if self.world.settings.careful {
@@ -167,7 +167,7 @@ impl Keeper {
         }
     }
 
-    /// Deletes what a parent that is gone has left, where no garbage collector does so.
+    /// Deletes the children of a deleted parent if there is no garbage collector.
     async fn bury(&self, request: &Request<ConfigMap>) -> Result<Action, BoxError> {
         if self.world.settings.kinship == Kinship::Label {
             for child in self.labelled(request.key.name()) {
@@ -191,7 +191,7 @@ impl Keeper {
     fn cached(&self, is_wanted: impl Fn(&Object<Secret>) -> bool) -> Vec<Object<Secret>> {
         let mut children = self.children.lister().list().into_vec();
         children.retain(is_wanted);
-        // The same of several is kept, whatever the order in the cache.
+        // The same one of several is kept, whatever the order in the cache.
         children.sort_by(|a, b| a.name().cmp(b.name()));
         children
     }

@@ -1,4 +1,4 @@
-//! A whole controller against a model that is too simple to be wrong.
+//! A whole controller, compared with a model that is too simple to be wrong.
 //!
 //! A run takes a seed, and from it makes a controller that keeps children (Secrets, under names that the
 //! server chooses) in line with parents (`ConfigMaps`), and something outside of the cluster with the help
@@ -40,16 +40,16 @@ use run::Run;
 use settings::Settings;
 
 const SEEDS: u64 = 200;
-/// Tests that share the seeds, so that they run side by side.
+/// Number of tests that share the seeds, so that they run in parallel.
 const PARTS: u64 = 2;
 
-/// A number from the environment.
+/// Reads a number from the environment.
 fn setting(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
 }
 
-/// Runs one seed and returns what happened, line by line.
+/// Runs one seed and returns its log.
 fn trace(seed: u64, settings: Settings) -> Vec<String> {
     panics::watch();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -83,7 +83,7 @@ fn run_part(part: u64) {
     assert!(!many || unseen.is_empty(), "a test of nothing: {unseen:?} never happened");
 }
 
-/// Parts of lines that the runs of some seeds have: without them, nothing is checked.
+/// Parts of lines that must occur in the runs of some seeds: otherwise nothing is tested.
 const TO_BE_SEEN: [&str; 43] = [
     "refused struck",
     "down struck",
@@ -140,7 +140,7 @@ fn children_follow_their_parents_1() {
     run_part(1);
 }
 
-/// A test of the model itself: it notices what `wrote` prevents.
+/// A test of the model itself: it detects what `wrote` prevents.
 #[test]
 fn without_wrote_a_child_is_made_twice() {
     let is_found = (0..SEEDS).filter(|&seed| Settings::of(seed).strict).any(|seed| {

@@ -1,18 +1,18 @@
-//! Panics that nothing but the model's reconciler may cause.
+//! Only the model's reconciler may panic.
 
 use std::cell::Cell;
 use std::panic;
 use std::sync::Once;
 
-/// The message of a panic that is part of the test.
+/// The message of an intentional panic.
 pub(crate) const ON_PURPOSE: &str = "the model's reconciler panics on purpose";
 
 thread_local! {
-    /// A run has a thread of its own, with all of its tasks.
+    /// Each run has its own thread, with all of its tasks.
     static OTHERS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts the panics that are not on purpose, and leaves those that are out of the output.
+/// Counts unintentional panics, and suppresses the output of intentional ones.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -28,7 +28,7 @@ pub(crate) fn watch() {
     OTHERS.set(0);
 }
 
-/// Returns how many panics were not on purpose.
+/// Returns the number of unintentional panics.
 pub(crate) fn others() -> usize {
     OTHERS.get()
 }

@@ -20,9 +20,9 @@ pub(crate) const AGAIN: Duration = Duration::from_secs(6);
 pub(crate) struct Wants {
     /// A number for each child.
     pub(crate) children: BTreeMap<String, u32>,
-    /// Something outside of the cluster.
+    /// Whether it wants something outside the cluster.
     pub(crate) outside: bool,
-    /// To be reconciled every now and then.
+    /// Whether it wants to be reconciled periodically.
     pub(crate) again: bool,
 }
 
@@ -52,7 +52,7 @@ impl Wants {
     }
 }
 
-/// Creates, changes or deletes a parent, and says which.
+/// Creates, changes or deletes a parent, and returns a description.
 pub(crate) fn write(rng: &mut fastrand::Rng, server: &ApiServer, requeues: bool) -> String {
     let name = NAMES[rng.usize(..NAMES.len())];
     let Some(mut parent) = server.get("configmaps", NAMESPACE, name) else {
@@ -87,7 +87,7 @@ fn parent_of(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 }
 
-/// Deletes, changes or orphans a child, also one that no cache has seen yet.
+/// Deletes, changes or orphans a child, even one that no cache has seen yet.
 pub(crate) fn meddle(rng: &mut fastrand::Rng, server: &ApiServer) -> String {
     let mut children = server.list("secrets", NAMESPACE);
     if children.is_empty() {
@@ -113,7 +113,7 @@ pub(crate) fn meddle(rng: &mut fastrand::Rng, server: &ApiServer) -> String {
     }
 }
 
-/// Deletes the children whose owner is gone, as a cluster does.
+/// Deletes the children whose owner is gone, as the garbage collector does.
 pub(crate) fn collect_garbage(server: &ApiServer) {
     let parents = server.list("configmaps", NAMESPACE);
     for child in server.list("secrets", NAMESPACE) {

@@ -1,4 +1,4 @@
-//! A process that runs the controller, again and again.
+//! A process that runs the controller repeatedly.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::network::Network;
 use super::settings::Kinship;
 use super::world::{NAMESPACE, PARENT, SECOND, World};
 
-/// How long reconciles may take to finish, and the release of a lease beside that.
+/// Limits for running reconciles to finish, and for the release of a lease.
 const STOP_MAX: [u32; 2] = [5, 11];
 
 /// One of the replicas of a program.
@@ -40,7 +40,7 @@ pub(crate) struct Process {
     elector: Option<LeaderElector>,
 }
 
-/// A controller that runs.
+/// A running controller.
 struct Instance {
     id: usize,
     handle: ControllerHandle,
@@ -70,7 +70,7 @@ impl Replica {
         self.controller.as_ref().map(|instance| instance.handle.status())
     }
 
-    /// Runs a controller, in a new process unless there is one. Instances are never given the same id.
+    /// Runs a controller, in a new process unless there is one. Ids of instances are unique.
     pub(crate) fn start(&mut self, id: usize, seed: u64) {
         let place = if self.process.is_some() { "on the same caches" } else { "in a new process" };
         self.world.note(format!("replica {} runs {id} {place}", self.number));
@@ -108,7 +108,7 @@ impl Replica {
         self.controller = Some(Instance { id, handle, task, terms });
     }
 
-    /// Notices a controller that has ended by itself: its caches could not be filled.
+    /// Handles a controller that has ended by itself, because its caches could not sync.
     pub(crate) async fn supervise(&mut self) {
         if self.controller.as_ref().is_some_and(|instance| instance.task.is_finished()) {
             let instance = self.controller.take().expect("it is there");
@@ -119,7 +119,7 @@ impl Replica {
         }
     }
 
-    /// Ends the controller; its process lives on, if it is to.
+    /// Ends the controller and, if requested, its process.
     pub(crate) async fn end(&mut self, ending: Ending, with_process: bool) {
         self.supervise().await;
         if let Some(instance) = self.controller.take() {
@@ -146,11 +146,11 @@ impl Replica {
                 Ok(ended) => self.world.note(format!("{id} has ended: {ended:?}")),
                 Err(error) => assert!(error.is_cancelled(), "a controller does not panic: {error}"),
             }
-            // Its tasks are dropped when it is their turn.
+            // Its tasks are dropped when they are polled next.
             sleep(SECOND / 1000).await;
             assert!(!self.world.is_active(id), "{id} reconciles after its end");
             let status = handle.status();
-            // One that is cancelled before it was polled has not begun.
+            // A controller that is cancelled before it was polled has not started.
             let has_ended = status.phase == Phase::Idle || status.queue.is_shut_down;
             assert!(has_ended && status.queue.running == 0, "{status:?}");
         }
@@ -159,7 +159,7 @@ impl Replica {
         }
     }
 
-    /// Notes what the status of a controller tells in the end.
+    /// Logs the final status of a controller.
     fn tell(&self, instance: &Instance) {
         let status = instance.handle.status();
         let elector = self.process.as_ref().and_then(|process| process.elector.as_ref());
@@ -178,7 +178,7 @@ impl Replica {
 }
 
 impl Process {
-    /// Whether both caches are as the server is.
+    /// Checks that both caches equal the server's content.
     pub(crate) fn is_current(&self, server: &ApiServer) -> Result<(), String> {
         let Self { parents, children, .. } = self;
         let cached = [parents.clone().cast::<Untyped>(), children.clone().cast()];

@@ -1,4 +1,4 @@
-//! One run: the server, the replicas of a controller, and what happens to them.
+//! One run: the server, the replicas of a controller, and their faults.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,18 +133,18 @@ impl Run {
         sleep(Duration::from_millis(milliseconds)).await;
     }
 
-    /// Ends a controller, and at times the process that it is part of.
+    /// Ends a controller, and sometimes its process.
     async fn end_one(&mut self) {
         let at = self.rng.usize(..self.replicas.len());
         let endings =
             [Ending::Cancelled, Ending::Cancelled, Ending::Stopped, Ending::InformersStop];
         let ending = endings[self.rng.usize(..endings.len())];
-        // A controller knows nothing of what another has written before it: the same caches may be behind that.
+        // A controller knows nothing of an earlier one's writes, which the same caches may lack.
         let with_process = self.world.settings.strict || self.rng.bool();
         self.replicas[at].end(ending, with_process).await;
     }
 
-    /// Restarts, sooner or later, what has ended.
+    /// Restarts ended controllers, sooner or later.
     async fn supervise(&mut self) {
         for at in 0..self.replicas.len() {
             self.replicas[at].supervise().await;
@@ -161,7 +161,7 @@ impl Run {
         }
     }
 
-    /// Checks what must hold at every step.
+    /// Checks the invariants of every step.
     pub(crate) fn check(&mut self) {
         let fired = self.server.faults().fired();
         for fault in &fired[self.faults_seen..] {
@@ -173,14 +173,15 @@ impl Run {
         assert_eq!(panics::others(), 0, "nothing but the reconciler panics");
     }
 
-    /// The end: everything in order, and nothing left running.
+    /// Ends the run: everything is in order, and nothing is left running.
     pub(crate) async fn finish(mut self) -> Vec<String> {
         self.quiet().await;
         for at in 0..self.replicas.len() {
             let ending = if self.rng.bool() { Ending::Cancelled } else { Ending::Stopped };
             self.replicas[at].end(ending, true).await;
         }
-        // The server has a task of its own while it is down, and a candidate until its lease is released.
+        // The server has a task of its own while it is down, and so has a candidate until its lease is
+        // released.
         sleep(DOWN_MAX).await;
         self.check();
         let tasks = Handle::current().metrics().num_alive_tasks();

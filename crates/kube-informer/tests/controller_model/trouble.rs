@@ -10,7 +10,7 @@ use super::faults::{self, Aim, Mood};
 use super::run::Run;
 use super::world::{FINALIZER, NAMESPACE, SECOND};
 
-/// More versions than all controllers write before every cache has noticed that the server went back.
+/// More versions than all controllers write before every cache has noticed the restore.
 const VERSIONS_BEFORE_RESTORE: u32 = 150;
 
 impl Run {
@@ -18,11 +18,11 @@ impl Run {
         let strict = self.world.settings.strict;
         let aim = Aim {
             resources: ["configmaps", "secrets", "secrets"],
-            // Some would lose the answer to a write.
+            // Some would lose the response to a write.
             any_verb: !strict,
             stale_lists: !strict,
         };
-        // Lost events would need a list to be mended, and damaged objects a change.
+        // Lost events would need a list to recover, and damaged objects a change.
         let mood = Mood { slow: self.rng.bool(), lossy: false, damaged: false };
         let text = match self.rng.u8(..10) {
             0 | 1 if strict => {
@@ -37,7 +37,7 @@ impl Run {
         self.world.note(text);
     }
 
-    /// The caches of children fall behind what is written.
+    /// Makes the caches of children lag behind the writes.
     fn delay_events(&mut self) -> String {
         let late = Duration::from_millis(self.rng.u64(100..20_000));
         let resource = ["configmaps", "secrets", "secrets"][self.rng.usize(..3)];
@@ -68,7 +68,7 @@ impl Run {
         text
     }
 
-    /// Leases can be neither read nor written for a while: a leader may lose its term.
+    /// Fails all requests for leases for a while: a leader may lose its term.
     pub(crate) fn fail_leases(&mut self) {
         let times = self.rng.u64(5..40);
         for verb in [Verb::Get, Verb::Update] {
@@ -98,11 +98,11 @@ impl Run {
         self.world.note(text);
     }
 
-    /// The server goes back to a snapshot.
+    /// Restores the server to a snapshot.
     ///
-    /// An informer that is ahead of it must see so before the server has come to the same version again:
-    /// nothing could tell it then that this is another history. So many versions are lost, and
-    /// watches end in a way that needs a list.
+    /// An informer that is ahead must notice before the server reaches the same version again: after that,
+    /// nothing shows that this is another history. Therefore many versions are lost, and watches end in a way
+    /// that requires a list.
     pub(crate) async fn restore(&mut self) {
         if self.snapshots.is_empty() {
             return;
@@ -134,7 +134,7 @@ impl Run {
         panic!("a restore was not noticed");
     }
 
-    /// Writes something of a kind that is gone at once.
+    /// Creates and deletes an object of a kind.
     fn nudge(&self, kind: &str, resource: &str) {
         let metadata = serde_json::json!({"namespace": NAMESPACE, "name": "nudge"});
         let mut object =
@@ -146,7 +146,7 @@ impl Run {
         self.server.delete(resource, NAMESPACE, "nudge").expect("it is there");
     }
 
-    /// The parents that their finalizer holds.
+    /// Returns the parents with a finalizer.
     fn held(&self) -> BTreeSet<String> {
         let parents = self.server.list("configmaps", NAMESPACE).into_iter();
         let is_held = |parent: &serde_json::Value| {
@@ -157,7 +157,7 @@ impl Run {
         parents.filter(is_held).filter_map(uid).collect()
     }
 
-    /// The versions that caches are at.
+    /// Returns the versions of all caches.
     fn versions(&self) -> impl Iterator<Item = u64> {
         let processes = self.replicas.iter().filter_map(|replica| replica.process.as_ref());
         let both = |process: &super::replica::Process| {

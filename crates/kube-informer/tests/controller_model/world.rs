@@ -1,5 +1,5 @@
-//! The world that the reconcilers of a run share: the server, things outside of the cluster, and the record
-//! of what they do.
+//! The world that the reconcilers of a run share: the server, things outside the cluster, and a record of their
+//! work.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use super::settings::Settings;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const NAMESPACE: &str = "default";
-/// The label that has the name of a child's parent.
+/// The label with the name of a child's parent.
 pub(crate) const PARENT: &str = "model.example.com/parent";
-/// The label that says which of a parent's children this is.
+/// The label with the slot of a child.
 pub(crate) const SLOT: &str = "model.example.com/slot";
 pub(crate) const FINALIZER: &str = "model.example.com/outside";
 
@@ -31,13 +31,13 @@ pub(crate) struct World {
 
 struct State {
     rng: fastrand::Rng,
-    /// Nothing goes wrong on purpose.
+    /// Whether intentional faults have ended.
     calm: bool,
-    /// The uids of parents that have something outside of the cluster.
+    /// The uids of parents that have something outside the cluster.
     outside: BTreeSet<String>,
-    /// Those of them that were given it when their finalizer no longer held them: a cache was stale.
+    /// Those of them that received it when their finalizer no longer held them: a cache was stale.
     unheld: BTreeSet<String>,
-    /// Keys that are being reconciled, and by which instance.
+    /// Keys that are being reconciled, with the instance.
     active: Vec<(usize, ObjectKey)>,
     violations: Vec<String>,
     log: Vec<String>,
@@ -66,7 +66,7 @@ impl World {
         self.state.lock().log.clone()
     }
 
-    /// Something that must never happen has. The run fails at its next step: a reconcile that panicked
+    /// Records the violation of an invariant. The run fails at its next step, because a reconcile that panicked
     /// would be retried.
     fn violated(&self, what: String) {
         self.note(&what);
@@ -85,7 +85,7 @@ impl World {
         draw(&mut self.state.lock().rng)
     }
 
-    /// A reconcile begins, and ends when the guard is dropped.
+    /// Records the start of a reconcile, which ends when the guard is dropped.
     pub(crate) fn begin(self: &Arc<Self>, instance: usize, key: &ObjectKey) -> Reconciling {
         let turn = (instance, key.clone());
         let active = self.state.lock().active.clone();
@@ -104,7 +104,7 @@ impl World {
         self.state.lock().active.iter().any(|(other, _)| *other == instance)
     }
 
-    /// A reconcile fails, panics, is slow, or is not.
+    /// Lets a reconcile fail, panic or be slow at random.
     pub(crate) async fn mishap(&self) -> Result<(), BoxError> {
         let (calm, percent, kind) = {
             let mut state = self.state.lock();
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// Gives everything else a chance to happen in the middle of a reconcile.
+    /// Yields, so that anything else can happen in the middle of a reconcile.
     pub(crate) async fn dawdle(&self) {
         let milliseconds = self.rng(|rng| [0, 0, 1, rng.u64(1..100)][rng.usize(..4)]);
         if milliseconds > 0 {
@@ -139,7 +139,7 @@ impl World {
         }
     }
 
-    /// A child was created: in a strict run there is no other one, right then.
+    /// Records the creation of a child: in a strict run there must be no other one.
     pub(crate) fn created(&self, parent: &str, slot: &str) {
         if !self.settings.strict {
             return;
@@ -157,7 +157,7 @@ impl World {
         }
     }
 
-    /// Makes something outside of the cluster for a parent.
+    /// Creates something outside the cluster for a parent.
     pub(crate) fn make_outside(&self, name: &str, uid: &str) {
         let object = self.server.get("configmaps", NAMESPACE, name);
         let is_held = object.is_some_and(|object| {
@@ -191,7 +191,7 @@ impl World {
         }
     }
 
-    /// The server went back to a state in which objects, or their finalizers, are not there.
+    /// Records that the server was restored to a state without some objects, or their finalizers.
     pub(crate) fn restored(&self, held: &BTreeSet<String>) {
         let mut state = self.state.lock();
         let lost: Vec<_> = state.outside.difference(held).cloned().collect();
@@ -210,7 +210,7 @@ impl World {
     }
 }
 
-/// A reconcile that runs.
+/// A running reconcile.
 pub(crate) struct Reconciling {
     world: Arc<World>,
     turn: (usize, ObjectKey),
@@ -225,7 +225,7 @@ impl Drop for Reconciling {
     }
 }
 
-/// The uid of an object's controller.
+/// Returns the uid of an object's controller.
 pub(crate) fn controller(object: &Value) -> Option<&str> {
     let owners = object["metadata"]["ownerReferences"].as_array()?;
     owners.iter().find(|owner| owner["controller"] == true)?["uid"].as_str()

@@ -377,7 +377,7 @@ async fn without_a_cluster() -> Outcome {
     Ok(())
 }
 
-/// Paused time moves on by itself while nothing else happens.
+/// Paused time advances by itself while nothing else happens.
 async fn wait_until(condition: impl Fn() -> bool) {
     while !condition() {
         tokio::time::sleep(Duration::from_millis(10)).await;

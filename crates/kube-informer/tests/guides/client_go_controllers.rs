@@ -1,4 +1,4 @@
-//! The controllers in the guide for people who come from client-go and controller-runtime.
+//! The controllers in the guide for users of client-go and controller-runtime.
 #![expect(clippy::disallowed_names, reason = "as the sample controller calls them")]
 
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn scale(server: &ApiServer, replicas: i32) {
     server.update(foo).unwrap();
 }
 
-/// The replicas of its Deployment, when nothing is left to do.
+/// Returns the replicas of its Deployment, when nothing is left to do.
 async fn replicas(server: &ApiServer) -> Value {
     sleep(Duration::from_secs(60)).await;
     server.get("deployments.apps", "default", "web").map_or(Value::Null, |made| made["spec"]["replicas"].clone())

@@ -1,4 +1,4 @@
-//! The controllers in the guide for people who come from kube-runtime: theirs, ours, and both together.
+//! The controllers in the guide for users of kube-runtime: theirs, ours, and both combined.
 #![expect(clippy::default_trait_access, reason = "as people write it")]
 
 use std::borrow::Cow;

@@ -1,7 +1,8 @@
-//! The code in the README and in the guides (`docs/controller-in-ten-minutes.md`, `docs/coming-from-client-go.md` and
-//! `docs/coming-from-kube-runtime.md`) is code of the tests here, line by line, and does what they say.
+//! The code in the README and in the guides (`docs/controller-in-ten-minutes.md`,
+//! `docs/coming-from-client-go.md` and `docs/coming-from-kube-runtime.md`) is part of the tests here, line by
+//! line, and does what they say.
 
-// As narrow as in the guides, where two of them are side by side.
+// As narrow as in the guides, where two columns are side by side.
 #[rustfmt::skip]
 mod client_go;
 #[rustfmt::skip]
@@ -17,7 +18,7 @@ mod ten_minutes;
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
 
-/// A server with three pods, of which two have a label, on two nodes.
+/// A server with three pods on two nodes, two of them with the same label.
 fn server() -> ApiServer {
     let server = ApiServer::start();
     for (name, app, node) in [("web-0", "web", "a"), ("web-1", "web", "b"), ("db-0", "db", "b")] {
@@ -36,12 +37,12 @@ fn pod(namespace: &str, name: &str, app: &str, node: &str) -> Value {
     })
 }
 
-/// Lines without the space around them, and without empty ones.
+/// Returns the trimmed lines of a text, without empty ones.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
-/// The blocks of Rust in a guide.
+/// Returns the blocks of Rust in a guide.
 fn blocks(guide: &str) -> Vec<Vec<&str>> {
     let mut blocks = Vec::new();
     let mut rest = guide.lines();

@@ -61,7 +61,7 @@ impl Reconciler<Website> for Websites {
 }
 
 impl Websites {
-    /// Brings the page of a website to what its spec says.
+    /// Updates the page of a website to match its spec.
     async fn publish(
         &self,
         request: &Request<Website>,
@@ -190,7 +190,7 @@ async fn run_operator(client: Client, stop: impl Future + Send + 'static) -> any
     Ok(())
 }
 
-/// Ready on Ctrl-C, and when Kubernetes stops the pod.
+/// Completes on Ctrl-C, or when Kubernetes stops the pod.
 async fn stop_signal() -> std::io::Result<()> {
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that knows websites.
+    /// A server with the definition of websites.
     fn server() -> anyhow::Result<ApiServer> {
         let server = ApiServer::start();
         server.create(serde_json::to_value(Website::crd())?)?;
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(ready().context("no website")?["status"], "True");
         assert_eq!(site().context("no website")?["metadata"]["finalizers"], json!([FINALIZER]));
 
-        // One replica stops, and the other goes on.
+        // One replica stops, and the other takes over.
         drop(stop);
         first.await??;
         change(&server, "")?;

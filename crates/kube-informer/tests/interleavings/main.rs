@@ -1,4 +1,4 @@
-//! The work queue under a scheduler that chooses who runs at every lock.
+//! The work queue under a scheduler that chooses the next thread at every lock.
 //!
 //! `src/workqueue/state.rs` and `shared.rs` are compiled once more, with shuttle's lock in place of
 //! `parking_lot`'s. Workers, producers and the clock are tasks of shuttle, which switches between
@@ -50,7 +50,7 @@ mod sync {
 /// Schedules of each kind for each scene.
 const ITERATIONS: usize = 300;
 
-/// How many changes of priority a schedule has. The known ways to lose a wake-up need two.
+/// Number of changes of priority in a schedule. The known ways to lose a wake-up need two.
 const DEPTH: usize = 3;
 
 fn setting(name: &str) -> Option<u64> {
@@ -58,7 +58,7 @@ fn setting(name: &str) -> Option<u64> {
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
 }
 
-/// Plays a scene under many schedules.
+/// Runs a scene under many schedules.
 fn explore(scene: fn(&Arc<World>)) {
     let iterations = setting("QUEUE_INTERLEAVINGS").map_or(ITERATIONS, |count| count as usize);
     let seed = setting("QUEUE_INTERLEAVINGS_SEED").unwrap_or(0);
@@ -76,8 +76,8 @@ fn explore(scene: fn(&Arc<World>)) {
     Runner::new(few_changes, Config::new()).run(play);
 }
 
-/// Takes one task and keeps it until as many have been taken: a worker that has one takes no other, so
-/// that each of them needs a wake-up of its own.
+/// Takes one task and keeps it until this many have been taken: a worker that has one takes no other, so each
+/// of them needs its own wake-up.
 async fn take_one(world: Arc<World>, all: usize) {
     let taken = world.get().await.expect("not shut down");
     world.start(&taken);
@@ -85,7 +85,7 @@ async fn take_one(world: Arc<World>, all: usize) {
     world.end(&taken, Ending::Done);
 }
 
-/// Works until the queue is shut down. A task is switched away from while a worker has it.
+/// Works until the queue is shut down. The scheduler may switch while a worker has a task.
 async fn work(world: Arc<World>) {
     while let Some(taken) = world.get().await {
         world.start(&taken);
@@ -94,7 +94,7 @@ async fn work(world: Arc<World>) {
     }
 }
 
-/// Fails at the first try of each task, which is due again one tick later.
+/// Fails at the first attempt of each task, which is due again one tick later.
 async fn work_with_failures(world: Arc<World>) {
     while let Some(taken) = world.get().await {
         let first = world.start(&taken);
@@ -103,7 +103,7 @@ async fn work_with_failures(world: Arc<World>) {
     }
 }
 
-/// Asks for a task and goes away if there is none, again and again.
+/// Asks for a task and cancels if there is none, repeatedly.
 async fn come_and_go(world: Arc<World>, times: usize) {
     for _ in 0..times {
         let mut get = world.get();
@@ -180,7 +180,8 @@ fn some_worker_that_waits_always_looks_at_the_clock() {
         let worker = spawn(work(world.clone()));
         let guests = (0..2).map(|_| spawn(come_and_go(world.clone(), 2))).collect();
         world.add_for_never(2);
-        // Each may be due earlier than what is slept for; the third is the first again, earlier.
+        // Each may be due earlier than the current sleep; the third is the first task again,
+        // earlier.
         let producers = [(0, 9), (1, 3), (0, 6)].map(|(task, after)| {
             let world = world.clone();
             thread::spawn(move || world.add_later(task, after))
@@ -223,7 +224,7 @@ fn wq3_wq4_a_task_has_one_worker_and_loses_no_add() {
         };
         end([producer(), producer()]);
         block_on(world.until_seen());
-        // Nothing is due any more when every task has run once more after its failure.
+        // Nothing is due any more once every task has run again after its failure.
         block_on(world.until(|ledger| ledger.retries_due == 0));
         world.shut_down();
         join(workers);
@@ -233,7 +234,7 @@ fn wq3_wq4_a_task_has_one_worker_and_loses_no_add() {
 #[test]
 fn finishing_a_task_wakes_a_worker_for_a_ready_one() {
     explore(|world| {
-        // Each of these works once, so that none of them finds what it has finished itself.
+        // Each of these works once, so none of them finds the task that it has finished itself.
         let worker = |world: Arc<World>| async move {
             let taken = world.get().await.expect("not shut down");
             world.start(&taken);

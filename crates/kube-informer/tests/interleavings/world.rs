@@ -1,8 +1,8 @@
-//! A queue with a clock of its own, and a ledger of what is done with its tasks.
+//! A queue with its own clock, and a ledger of its tasks.
 //!
-//! Every task has a number that each add makes greater, as each change makes an object newer. A worker that
-//! starts a task reads it. An add is not lost if some run of the task has read its number, or a later
-//! one: this is what a reconcile loop relies on.
+//! Every task has a number that each add increments, as each change makes an object newer. A worker that starts
+//! a task reads the number. An add is not lost if some run of the task has read its number, or a later one: a
+//! reconcile loop relies on this.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use super::state::{Due, Nanos, State, Taken};
 
 const TASKS: usize = 3;
 
-/// A time that does not come.
+/// A time that is never reached.
 const NEVER: Nanos = 1 << 40;
 
 /// State outside the queue uses locks that shuttle does not know: none is held where it may switch threads.
@@ -33,7 +33,7 @@ struct Clock {
     sleepers: Vec<Sleeper>,
     last_sleeper: u64,
     is_over: bool,
-    /// The task that lets time pass, while it has nothing to do.
+    /// The waker of the idle task that advances time.
     keeper: Option<Waker>,
 }
 
@@ -49,11 +49,11 @@ pub(super) struct Ledger {
     seen: [u64; TASKS],
     running: [bool; TASKS],
     failed: [bool; TASKS],
-    /// Before this time it may not be handed out: it was only ever added for later.
+    /// The task may not be handed out before this time, because it was only added with a delay.
     not_before: [Option<Nanos>; TASKS],
-    /// How many tasks have been started.
+    /// Number of tasks that have been started.
     pub(super) starts: usize,
-    /// How many tasks have failed and not been started again.
+    /// Number of tasks that have failed and not been started again.
     pub(super) retries_due: usize,
     waiting: Vec<Waker>,
 }
@@ -75,7 +75,7 @@ impl World {
         self.try_add(task);
     }
 
-    /// Adds a task while the queue may be shut down: a run is not asked for.
+    /// Adds a task while the queue may be shut down, without requiring a run.
     pub(super) fn try_add(&self, task: u32) {
         self.change(|ledger| ledger.not_before[task as usize] = Some(0));
         self.queue.add(task, 0, self.now());
@@ -92,7 +92,7 @@ impl World {
         self.queue.add_later(task, 0, due);
     }
 
-    /// Adds a task for a time that does not come: a worker that sleeps for it sleeps until it is woken.
+    /// Adds a task for a time that is never reached: a worker that sleeps for it must be woken.
     pub(super) fn add_for_never(&self, task: u32) {
         self.queue.add_later(task, 0, Due { now: self.now(), at: NEVER });
     }
@@ -109,7 +109,7 @@ impl World {
         self.queue.shut_down(self.now());
     }
 
-    /// Shuts down and waits until nothing is left. These tasks were added before, and have been seen.
+    /// Shuts down and waits until the queue is empty. These tasks were added before, and must have been seen.
     pub(super) async fn drain(self: Arc<Self>, added: &'static [usize]) {
         let written = self.ledger.lock().written;
         self.queue.shut_down(self.now());
@@ -128,7 +128,7 @@ impl World {
         Get { world: self.clone(), place: Place::default(), sleeper: clock.last_sleeper }
     }
 
-    /// A worker starts on a task. True if the task has not failed before.
+    /// Records that a worker starts a task. Returns whether the task has not failed before.
     pub(super) fn start(&self, taken: &Taken<u32>) -> bool {
         let (task, now) = (taken.task as usize, self.now());
         self.change(|ledger| {
@@ -180,7 +180,7 @@ impl World {
         .await;
     }
 
-    /// Nothing is with a worker, and no one waits.
+    /// Checks that no task is in progress, and no worker waits.
     pub(super) fn check_idle(&self) {
         assert_eq!(self.ledger.lock().running, [false; TASKS]);
         assert_eq!(self.clock.lock().sleepers.len(), 0, "a worker that has left sleeps");
@@ -204,12 +204,12 @@ impl World {
         self.clock.lock().now
     }
 
-    /// Lets time pass without telling anyone who sleeps: their timers are late.
+    /// Advances time without waking sleepers: their timers are late.
     pub(super) fn pass(&self, time: Nanos) {
         self.clock.lock().now += time;
     }
 
-    /// Lets time pass up to the first moment that a worker sleeps for, whenever there is one.
+    /// Advances time to the first moment that a worker sleeps for, whenever there is one.
     pub(super) async fn keep_time(self: Arc<Self>) {
         while let Some(sleeper) = poll_fn(|context| self.first_sleeper(context)).await {
             {
@@ -245,7 +245,7 @@ impl World {
         keeper.into_iter().for_each(Waker::wake);
     }
 
-    /// Sleeps until a time. False if that has come.
+    /// Sleeps until a time. Returns false if it has passed.
     fn sleep(&self, id: u64, until: Nanos, waker: &Waker) -> bool {
         let keeper = {
             let mut clock = self.clock.lock();
@@ -265,7 +265,7 @@ impl World {
     }
 }
 
-/// A worker that waits for a task: `Get` of the queue, with the clock of this world.
+/// A worker that waits for a task: the queue's `Get`, with the clock of this world.
 pub(super) struct Get {
     world: Arc<World>,
     place: Place,

@@ -1,4 +1,4 @@
-//! Many tasks of the runtime at once.
+//! Many concurrent tasks of the runtime.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::{ON_PURPOSE, TASKS, Trace, panic_quietly};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// The longest wait after a failure.
+/// The longest delay after a failure.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Longer than everything takes.
+/// Longer than the whole run takes.
 const LONG: Duration = Duration::from_secs(3600);
 
 struct Crowd {
@@ -27,17 +27,17 @@ struct Crowd {
     trace: &'static Trace,
 }
 
-/// Every task has a number that each add makes greater; a run of it reads the number.
+/// Every task has a number that each add increments; a run of the task reads the number.
 #[derive(Default)]
 struct Ledger {
     written: [u64; TASKS as usize],
     seen: [u64; TASKS as usize],
     running: [bool; TASKS as usize],
-    /// It is to be run once more: its last run has said so.
+    /// Whether the task must run again, because its last run said so.
     owed: [bool; TASKS as usize],
     /// The times from which on it may be handed out.
     causes: [Vec<Duration>; TASKS as usize],
-    /// Nothing fails any more.
+    /// Whether failures have ended.
     is_calm: bool,
 }
 
@@ -88,7 +88,7 @@ impl Crowd {
         self.ledger.lock()
     }
 
-    /// How long a task waits that fails now.
+    /// Returns the delay of a task that fails now.
     fn next_wait(&self, task: u32) -> Duration {
         LONGEST_WAIT.min(MS * 2_u32.saturating_pow(self.queue.num_requeues(&task)))
     }
@@ -129,7 +129,7 @@ impl Crowd {
         }
     }
 
-    /// Replaces a worker that panics by another one, until the queue is shut down.
+    /// Replaces a worker that panics, until the queue is shut down.
     async fn hire(self: Arc<Self>, mut random: fastrand::Rng) {
         while let Err(panic) = tokio::spawn(self.clone().work(random.fork())).await {
             expect_purpose(panic);
@@ -143,7 +143,7 @@ impl Crowd {
         }
     }
 
-    /// Waits for a task for a moment, again and again.
+    /// Waits for a task for a moment, repeatedly.
     async fn come_and_go(self: Arc<Self>, mut random: fastrand::Rng) {
         for _ in 0..20 {
             match timeout(random.u32(..3) * MS, self.queue.get()).await {
@@ -217,7 +217,7 @@ impl Crowd {
         outcome
     }
 
-    /// Waits until every add has been seen, and everything that is to be done again has been.
+    /// Waits until every add has been seen, and every required rerun has happened.
     async fn become_quiet(&self) {
         let quiet = async {
             let is_quiet = |ledger: &Ledger| {
@@ -240,7 +240,7 @@ impl Crowd {
     }
 }
 
-/// Only panics on purpose are part of the game.
+/// Asserts that the panic was intentional.
 fn expect_purpose(error: JoinError) {
     let panic = error.into_panic();
     if panic.downcast_ref::<&str>() != Some(&ON_PURPOSE) {

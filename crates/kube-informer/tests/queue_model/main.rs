@@ -1,4 +1,4 @@
-//! The work queue against a model that is too simple to be wrong.
+//! The work queue, compared with a model that is too simple to be wrong.
 //!
 //! A run takes a seed and makes two things of it. `steps` does one thing after the other (adds of
 //! every kind, gets that wait and gets that are given up, every way to end a task, the passing of time,
@@ -20,12 +20,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use parking_lot::Mutex;
 
-/// How many tasks there are to be added.
+/// Number of different tasks.
 const TASKS: u32 = 12;
 
 const SEEDS: u64 = 300;
 
-/// A number from the environment.
+/// Reads a number from the environment.
 fn setting(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
@@ -43,12 +43,12 @@ impl Trace {
 
 const ON_PURPOSE: &str = "on purpose";
 
-/// Ends a worker as a panic does, without a message from each of them.
+/// Panics without printing a message, to end a worker.
 fn panic_quietly() -> ! {
     resume_unwind(Box::new(ON_PURPOSE))
 }
 
-/// Runs seeds. All of `to_be_seen` come up in them: without it, nothing is checked.
+/// Runs seeds. All of `to_be_seen` must occur in them: otherwise nothing is tested.
 fn run<F: Future<Output = ()>>(play: impl Fn(u64, &'static Trace) -> F, to_be_seen: &[&str]) {
     let seeds: Vec<u64> = match setting("QUEUE_MODEL_SEED") {
         Some(seed) => vec![seed],
@@ -64,7 +64,7 @@ fn run<F: Future<Output = ()>>(play: impl Fn(u64, &'static Trace) -> F, to_be_se
         // Tasks that outlive a failed run may still write to it.
         let trace: &'static Trace = Box::leak(Box::default());
         let played = catch_unwind(AssertUnwindSafe(|| {
-            // The steps poll by hand, more often than tokio lets a task do at a time.
+            // The steps poll by hand, more often than tokio's budget allows.
             runtime.block_on(tokio::task::unconstrained(play(seed, trace)));
         }));
         let lines = std::mem::take(&mut *trace.0.lock());

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use crate::TASKS;
 
-/// Every so many tasks the next one is that which has waited longest.
+/// Every so many tasks, the one that has waited longest is next.
 const OLDEST_EVERY: u32 = 16;
 
 #[derive(Default)]
 pub(super) struct Model {
-    /// In the order in which they came to their priority.
+    /// In the order in which they reached their priority.
     ready: Vec<Ready>,
-    /// With each the priority and the time of an add meanwhile.
+    /// Each with the priority and the time of an add while it runs.
     running: BTreeMap<u32, Option<(i32, Duration)>>,
     /// When each is due, and with which priority.
     later: BTreeMap<u32, (Duration, i32)>,
@@ -27,7 +27,7 @@ struct Ready {
     task: u32,
     priority: i32,
     since: Duration,
-    /// How many others have been handed out meanwhile.
+    /// Number of others that have been handed out in the meantime.
     passed: u32,
 }
 
@@ -35,7 +35,7 @@ struct Ready {
 pub(super) struct Handed {
     pub(super) task: u32,
     pub(super) priority: i32,
-    /// Not of the highest priority.
+    /// Whether it was chosen by age, not by priority.
     pub(super) is_oldest: bool,
 }
 
@@ -56,7 +56,7 @@ impl Model {
         self.failures.remove(&task);
     }
 
-    /// Nothing will be ready that is not.
+    /// Returns whether nothing more will become ready.
     pub(super) fn is_over(&self) -> bool {
         self.shut_down && self.running.values().all(Option::is_none)
     }
@@ -76,7 +76,7 @@ impl Model {
         }
     }
 
-    /// True if the task was raised to a higher priority.
+    /// Adds a task. Returns whether it was raised to a higher priority.
     pub(super) fn add(&mut self, task: u32, priority: i32, now: Duration) -> bool {
         self.come_due(now);
         !self.shut_down && self.make_ready(task, priority, now)
@@ -112,7 +112,7 @@ impl Model {
         self.running.insert(task, None);
         for ready in &mut self.ready {
             ready.passed += 1;
-            // Each time the oldest is chosen, it is this one or another of those that were there before.
+            // Each time the oldest is chosen, it is this one or another that was queued before it.
             let bound = OLDEST_EVERY * (TASKS + 1);
             assert!(ready.passed <= bound, "{} starves", ready.task);
         }

@@ -1,4 +1,4 @@
-//! One thing after the other, each compared with the model.
+//! Single steps, each compared with the model.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,8 +32,7 @@ pub(super) async fn play(seed: u64, trace: &'static Trace) {
     run.finish();
 }
 
-/// Waits that are like no other: whatever is due later is due at a time of its own, so that there is
-/// one order in which they come due.
+/// Unique delays: no two tasks are due at the same time, so the order is deterministic.
 #[derive(Clone, Default)]
 struct Waits(Arc<AtomicU64>);
 
@@ -101,7 +100,7 @@ struct Run {
     model: Model,
     start: Instant,
     waits: Waits,
-    /// The last wait that the limiter has given.
+    /// The last delay that the limiter returned.
     limit: Arc<AtomicU64>,
     held: Vec<InProgress<u32>>,
     gets: Vec<Waiting<Option<InProgress<u32>>>>,
@@ -141,7 +140,7 @@ impl Run {
             60..70 => self.get(),
             70..73 => self.give_up(),
             73..76 => {
-                // The one that this wakes may be the one that is given up.
+                // The get that this wakes may be the one that is cancelled.
                 self.add();
                 self.give_up();
             }
@@ -199,7 +198,7 @@ impl Run {
         }
     }
 
-    /// The wait that the limiter has just given.
+    /// Returns the delay that the limiter has just returned.
     fn limited(&self) -> Duration {
         Duration::from_nanos(self.limit.load(Ordering::Relaxed))
     }
@@ -232,7 +231,7 @@ impl Run {
         self.gets.push(Waiting::new(async move { queue.get().await }));
     }
 
-    /// Cancels a get, which may have been woken and not polled.
+    /// Cancels a get, which may have been woken but not polled.
     fn give_up(&mut self) {
         if !self.gets.is_empty() {
             let at = self.random.usize(..self.gets.len());
@@ -242,7 +241,7 @@ impl Run {
         }
     }
 
-    /// Ends a task that is held, in one of all ways.
+    /// Ends a task in progress, in one of all possible ways.
     fn end(&mut self) {
         if self.held.is_empty() {
             return;
@@ -313,7 +312,7 @@ impl Run {
 
     /// Polls all woken futures until none is left, and compares the numbers.
     fn settle(&mut self) {
-        // A timer may be late, by less than a millisecond. A look is not.
+        // A timer may be late by less than a millisecond; a check is not.
         if !self.gets.is_empty() || self.random.bool() {
             self.check();
         }
@@ -357,7 +356,7 @@ impl Run {
         }
     }
 
-    /// Ends everything that is held and takes the rest.
+    /// Ends all tasks in progress and takes the rest.
     fn finish(&mut self) {
         if !self.model.shut_down {
             self.shut_down();

@@ -18,7 +18,7 @@ fn pod(name: &str, owner: Option<(&str, &str, &str)>) -> Value {
     })
 }
 
-/// The next task and its priority.
+/// Returns the next task and its priority.
 async fn next(queue: &WorkQueue) -> (String, i32) {
     let task = queue.get().await.expect("not shut down");
     let next = (task.to_string(), task.priority());
