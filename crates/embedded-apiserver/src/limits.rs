@@ -109,6 +109,11 @@ pub const RECORD_REFUSED_BYTES_MAX: usize = 256;
 /// Events about pods that run: some 200 pods' worth. A real server keeps them for an hour.
 pub const POD_EVENTS_MAX: usize = 1_000;
 
+/// Writes of one run that a kubeconfig sets versions aside for, so that the next run gives none of them
+/// again even if this one is killed: forty days at 20,000 writes per second. Versions stay below
+/// 2^53, which is where clients that read them as floating-point numbers fail, for 100,000 runs.
+pub const VERSIONS_RESERVED: u64 = 1 << 36;
+
 /// Rules of faults that are written as text: more than anybody types.
 pub const FAULT_RULES_MAX: usize = 1_000;
 

@@ -30,7 +30,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::limits::SHUTDOWN_GRACE;
+use crate::limits::{SHUTDOWN_GRACE, VERSIONS_RESERVED};
 use crate::server::{ApiServer, Shared};
 use host::HostRule;
 use tls::Certificates;
@@ -198,7 +198,8 @@ impl Listening {
     /// machine can reach the socket, the server's key: see [`Identity`].
     pub fn kubeconfig(&self) -> String {
         let keep = self.addr.ip().is_loopback();
-        kubeconfig::text(&self.url(), self.certificates.as_ref(), keep, &self.token)
+        let versions_end = self.reins.shared.store.revision().saturating_add(VERSIONS_RESERVED);
+        kubeconfig::text(&self.url(), self.certificates.as_ref(), keep, &self.token, versions_end)
     }
 
     /// Writes [`kubeconfig`](Self::kubeconfig) to a file that only its owner may read, in place of

@@ -145,7 +145,8 @@ fn start(options: &Options, identity: Option<&Identity>) -> Result<ApiServer, St
     } else {
         ApiServer::builder().pods_run(options.pods_run)
     };
-    builder = builder.first_version(first_version()).control_path(true);
+    let first_version = first_version(Timestamp::now(), identity);
+    builder = builder.first_version(first_version).control_path(true);
     match &options.token {
         Some(token) if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
             return Err("--token must be visible ASCII characters, at least one, because it is \
@@ -163,12 +164,15 @@ fn start(options: &Options, identity: Option<&Identity>) -> Result<ApiServer, St
     Ok(builder.build())
 }
 
-/// Who watched the server that was here before must not take this one for it: its versions are those
-/// of a later time, in milliseconds since 2026 began.
-fn first_version() -> u64 {
+/// Returns a version above all that a server gave out which clients may take this one for.
+///
+/// The kubeconfig of that server says which they are. Without one, versions are the time since 2026
+/// began in microseconds: no server writes a million objects per second, so that none gets ahead of
+/// the clock.
+fn first_version(now: Timestamp, earlier: Option<&Identity>) -> u64 {
     const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
-    let since = Timestamp::now().duration_since(BEGIN);
-    u64::try_from(since.as_millis()).unwrap_or(1).max(1)
+    let clock = u64::try_from(now.duration_since(BEGIN).as_micros()).unwrap_or(1);
+    clock.max(earlier.map_or(1, Identity::first_version))
 }
 
 fn load(server: &ApiServer, path: &Path) -> Result<(), String> {
@@ -242,18 +246,20 @@ fn earlier_identity(path: &Path) -> Result<Option<Identity>, String> {
     }
 }
 
-/// What is in a file, and whether it is its owner's alone. Secrets that others may know, or may have
-/// put there, are not to be used again.
+/// Returns the contents of a file, and whether it is this user's alone. Secrets that others may know,
+/// or may have put there, are not to be used again.
 fn read(path: &Path) -> io::Result<(Vec<u8>, bool)> {
     let mut file = File::open(path)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     #[cfg(unix)]
     let private = {
-        use std::os::unix::fs::PermissionsExt as _;
+        use std::os::unix::fs::MetadataExt as _;
 
         const OF_OTHERS: u32 = 0o077;
-        file.metadata()?.permissions().mode() & OF_OTHERS == 0
+        let metadata = file.metadata()?;
+        let ours = metadata.uid() == rustix::process::geteuid().as_raw();
+        ours && metadata.mode() & OF_OTHERS == 0
     };
     #[cfg(not(unix))]
     let private = true;
@@ -277,6 +283,23 @@ fn announce(listening: &Listening, kubeconfig: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_go_forward_even_if_the_clock_goes_back() {
+        let at = |micros| {
+            Timestamp::from_microsecond(1_767_225_600_000_000_i64.saturating_add(micros)).unwrap()
+        };
+        assert_eq!(first_version(at(5), None), 5);
+        assert_eq!(first_version(at(-5), None), 1);
+        let text = format!(
+            "{}\n# Its resourceVersions are below 7000\nclusters: [{{cluster: {{}}}}]\n\
+             users: [{{user: {{token: t}}}}]\n",
+            Listening::KUBECONFIG_MARK
+        );
+        let earlier = Identity::from_kubeconfig(&text).unwrap();
+        assert_eq!(first_version(at(5), Some(&earlier)), 7000);
+        assert_eq!(first_version(at(8000), Some(&earlier)), 8000);
+    }
 
     #[test]
     fn what_is_to_be_pasted_is_quoted() {

@@ -226,9 +226,10 @@ fn left(directory: &Path, arguments: &[&str]) -> String {
     fs::read_to_string(kubeconfig).unwrap()
 }
 
-/// All but the address, whose port is another each time.
+/// All but the address, whose port is another each time, and the versions.
 fn identity(kubeconfig: &str) -> Vec<&str> {
-    kubeconfig.lines().filter(|line| !line.contains("server: ")).collect()
+    let changes = |line: &str| line.contains("server: ") || line.contains("resourceVersions");
+    kubeconfig.lines().filter(|line| !changes(line)).collect()
 }
 
 /// The line with this name.
@@ -259,6 +260,29 @@ fn a_server_that_is_started_again_is_the_same() {
     assert_eq!(identity(&fourth), identity(&left(&directory, &["--plain"])));
 }
 
+/// The first server is killed, and never says how far it came.
+#[test]
+fn versions_of_an_earlier_run_have_expired() {
+    let directory = directory("versions-again");
+    let plain = ["--plain", "--pods-run"];
+    let mut last = 0;
+    for _ in 0..2 {
+        let mut serving = Serving::start_in(directory.clone(), &plain);
+        if last > 0 {
+            let path = format!("/api/v1/pods?watch=1&resourceVersion={last}");
+            let line = first_line(&serving, &path);
+            assert!(line.contains(r#""code":410"#), "{line}");
+        }
+        let answer = get(&serving, "/api/v1/pods", "");
+        let (_, rest) = answer.split_once(r#""resourceVersion":""#).unwrap();
+        let now: u64 = rest.split_once('"').unwrap().0.parse().unwrap();
+        // As far as the kubeconfig reserves, which is further than anything writes.
+        assert!(now > last);
+        last = now + (1 << 36) - 1_000;
+        serving.end("KILL");
+    }
+}
+
 #[test]
 fn a_kubeconfig_that_is_damaged_or_open_to_others_is_replaced() {
     let directory = directory("kubeconfig-damaged");
@@ -287,6 +311,11 @@ fn a_kubeconfig_that_is_damaged_or_open_to_others_is_replaced() {
     }
     replace(first.as_bytes(), 0o600);
     assert_eq!(identity(&left(&directory, &[])), identity(&first));
+    // Only the superuser can give a file away, and can read that of another user.
+    replace(first.as_bytes(), 0o600);
+    if std::os::unix::fs::chown(&file, Some(12_345), None).is_ok() {
+        all_new("it is another user's");
+    }
 }
 
 #[test]

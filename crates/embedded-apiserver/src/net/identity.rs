@@ -26,7 +26,10 @@ use super::tls::Certificates;
 /// before.shutdown().await;
 ///
 /// let identity = Identity::from_kubeconfig(&kubeconfig).unwrap();
-/// let server = ApiServer::builder().token(identity.token()).build();
+/// let server = ApiServer::builder()
+///     .token(identity.token())
+///     .first_version(identity.first_version())
+///     .build();
 /// let after = server.listener().identity(identity).bind("127.0.0.1:0").await?;
 /// # assert_eq!(Identity::from_kubeconfig(&after.kubeconfig()).unwrap().token(), server.token());
 /// # Ok(()) }
@@ -34,6 +37,7 @@ use super::tls::Certificates;
 #[derive(Clone)]
 pub struct Identity {
     token: String,
+    first_version: u64,
     /// None of a server without TLS.
     pub(super) certificates: Option<Certificates>,
 }
@@ -56,13 +60,28 @@ impl Identity {
             Some(ca) => Some(certificates(&ca, &cluster.cluster.extensions)?),
             None => None,
         };
-        Some(Self { token, certificates })
+        Some(Self { token, first_version: first_version(text), certificates })
     }
 
     /// The administrator's token, for [`Builder::token`](crate::Builder::token).
     pub fn token(&self) -> &str {
         &self.token
     }
+
+    /// Returns a version above all that the earlier server gave out, for
+    /// [`Builder::first_version`](crate::Builder::first_version): its clients are then told that their
+    /// versions have expired, and list again. Without it they would wait for versions that may never come, or miss
+    /// changes.
+    pub fn first_version(&self) -> u64 {
+        self.first_version
+    }
+}
+
+/// Returns the first version that the server which wrote the text cannot have given out.
+fn first_version(text: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(kubeconfig::VERSIONS));
+    // Beyond that there would be no versions left to count.
+    line.and_then(|end| end.parse().ok()).filter(|end| *end < u64::MAX / 2).unwrap_or(1)
 }
 
 impl fmt::Debug for Identity {

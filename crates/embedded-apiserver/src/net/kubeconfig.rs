@@ -13,6 +13,10 @@ use super::tls::Certificates;
 /// How each of our kubeconfigs begins.
 pub(super) const MARK: &str = "# Written by embedded-apiserver.";
 
+/// The line that says which versions the server may have given out. It is a comment, as the mark is: what
+/// rewrites the file loses both.
+pub(super) const VERSIONS: &str = "# Its resourceVersions are below ";
+
 /// The name of cluster, user and context.
 const NAME: &str = "embedded-apiserver";
 
@@ -21,7 +25,13 @@ pub(super) const EXTENSION: &str = "embedded-apiserver-identity";
 
 /// A kubeconfig for one server and its administrator. With the key in it, if `keep`, the server can
 /// be started again as the same: see [`Identity`](super::Identity).
-pub(super) fn text(url: &str, tls: Option<&Certificates>, keep: bool, token: &str) -> String {
+pub(super) fn text(
+    url: &str,
+    tls: Option<&Certificates>,
+    keep: bool,
+    token: &str,
+    versions_end: u64,
+) -> String {
     // A JSON string is a YAML string, whatever is in it.
     let url = Value::from(url);
     let token = Value::from(token);
@@ -42,6 +52,7 @@ pub(super) fn text(url: &str, tls: Option<&Certificates>, keep: bool, token: &st
     });
     format!(
         "{MARK} What is secret in it is of that server alone.
+{VERSIONS}{versions_end}
 apiVersion: v1
 kind: Config
 clusters:

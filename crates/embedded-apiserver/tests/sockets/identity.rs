@@ -6,6 +6,7 @@ use kube::api::{Api, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::net::TcpSocket;
 
+use super::client::Client;
 use super::kube_client;
 
 /// What a server writes that is gone now.
@@ -52,6 +53,32 @@ async fn clients_go_on() {
         assert!(text.contains(server.token()));
         assert_eq!(listening.kubeconfig(), text);
         listening.shutdown().await;
+    }
+}
+
+/// The kubeconfig is from before the writes: the server that makes them is killed.
+#[tokio::test]
+async fn no_version_is_given_out_twice() {
+    let mut text = written(false).await;
+    let mut before = 0;
+    for _ in 0..3 {
+        let identity = Identity::from_kubeconfig(&text).unwrap();
+        let server = ApiServer::builder().first_version(identity.first_version()).build();
+        assert!(server.store().revision() > before);
+        let old = format!("/api/v1/configmaps?watch=1&resourceVersion={}", before.max(1));
+        let listening = server.listen("127.0.0.1:0").await.unwrap();
+        let mut client = Client::new(&server, &listening, http::Version::HTTP_11).await;
+        assert!(client.get_whole(&old).await.1.contains(r#""code":410"#), "{old}");
+        text = listening.kubeconfig();
+        for at in 0..2_000 {
+            let name = format!("map-{at}");
+            let metadata = serde_json::json!({"name": name, "namespace": "default"});
+            let map = serde_json::json!(
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+            );
+            server.create(map).unwrap();
+        }
+        before = server.store().revision();
     }
 }
 
