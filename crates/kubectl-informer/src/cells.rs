@@ -28,6 +28,15 @@ fn char_width(c: char) -> usize {
     }
 }
 
+/// The text with everything escaped that would steer the terminal. Lines stay lines.
+///
+/// Everything that is said in words passes through this on its way to a terminal: a server, a proxy or
+/// an object may have had a part in any of it.
+pub(crate) fn lines(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(one_line).collect();
+    lines.join("\n")
+}
+
 /// The text with everything escaped that would break a line or steer the terminal.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
@@ -113,6 +122,7 @@ mod tests {
     #[test]
     fn nothing_steers_the_terminal() {
         assert_eq!(one_line("a\nb\t\u{1b}[1m\u{202e}"), "a\\nb\\t\\u{1b}[1m\\u{202e}");
+        assert_eq!(lines("a\nb\r\u{1b}]0;x\u{7}\u{9b}m\n"), "a\nb\\r\\u{1b}]0;x\\u{7}\\u{9b}m\n");
     }
 
     proptest! {

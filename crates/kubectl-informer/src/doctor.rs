@@ -17,6 +17,7 @@ use self::bookmarks::Bookmarks;
 use self::report::Report;
 use self::server::Server;
 use self::types::{Checked, Streaming};
+use crate::cells::lines;
 use crate::connect::Cluster;
 use crate::discovery::{Type, Types};
 use crate::duration::duration;
@@ -119,7 +120,7 @@ pub(crate) async fn doctor(options: Options) -> Result<Outcome, String> {
     screen.end();
     let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into());
     let text = match options.output {
-        Format::Text => report.text(width)?,
+        Format::Text => lines(&report.text(width)?),
         Format::Json => report.json()?,
     };
     let mut out = io::stdout().lock();

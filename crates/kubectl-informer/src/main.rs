@@ -78,7 +78,7 @@ async fn main() -> ExitCode {
         Ok(outcome) => outcome.into(),
         Err(problem) => {
             // With nobody left to read it, there is nobody to tell.
-            let _ = writeln!(io::stderr(), "error: {problem}");
+            let _ = writeln!(io::stderr(), "error: {}", cells::lines(&problem));
             ExitCode::from(FAILED)
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
-use crate::cells::{keep_start, one_line, width as columns_of};
+use crate::cells::{keep_start, lines, one_line, width as columns_of};
 use crate::color::{Style, paint};
 use crate::outcome::Outcome;
 
@@ -65,7 +65,7 @@ impl Screen {
     pub(crate) fn note(&mut self, text: &str) {
         self.clear();
         // With nobody left to read it, there is nobody to tell.
-        let _ = writeln!(io::stderr(), "{text}");
+        let _ = writeln!(io::stderr(), "{}", lines(text));
         self.draw();
     }
 

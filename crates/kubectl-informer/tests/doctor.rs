@@ -11,6 +11,8 @@ mod terminal;
 #[path = "shared/tool.rs"]
 mod tool;
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use embedded_apiserver::{ApiServer, Denial, Fault, Verb};
@@ -39,6 +41,73 @@ fn report(cluster: &Cluster, arguments: &[&str]) -> (Option<i32>, Value) {
     let ran = doctor(cluster, &words);
     assert_eq!(ran.err, "");
     (ran.code, serde_json::from_str(&ran.out).unwrap())
+}
+
+/// Answers every request on a socket: a server that tries to take the terminal over.
+fn hostile_server() -> std::net::SocketAddr {
+    const STEERING: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\rover";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let answer = |path: &str| match path {
+        "/version" => (200, json!({"gitVersion": STEERING})),
+        "/api" => (200, json!({"kind": "APIVersions", "versions": ["v1"]})),
+        "/apis" => (200, json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": []})),
+        "/api/v1" => {
+            let pods = json!({"name": "pods", "singularName": "pod", "namespaced": true,
+                              "kind": "Pod", "verbs": ["get", "list", "watch"]});
+            (200, json!({"kind": "APIResourceList", "groupVersion": "v1", "resources": [pods]}))
+        }
+        _ => (
+            403,
+            json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+                          "message": STEERING, "reason": "Forbidden", "code": 403}),
+        ),
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = String::new();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            while reader.read_line(&mut head).unwrap() > 2 {}
+            let path = head.split(' ').nth(1).unwrap_or_default();
+            let (code, body) = answer(path.split('?').next().unwrap_or_default());
+            let body = body.to_string();
+            let head = format!(
+                "HTTP/1.1 {code} x\r\nContent-Type: application/json\r\nConnection: close\r\n\
+                 Date: Fri, 31 Dec 9999 23:59:59 GMT\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            // A client that has seen enough is no failure.
+            let _ =
+                stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+        }
+    });
+    address
+}
+
+#[test]
+fn a_server_does_not_steer_the_terminal() {
+    let cluster = Cluster::new("doctor-hostile", "");
+    let kubeconfig = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+         clusters: [{{name: c, cluster: {{server: \"http://{}\"}}}}]\n\
+         users: [{{name: u, user: {{}}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n",
+        hostile_server()
+    );
+    std::fs::write(cluster.directory.join("kubeconfig"), kubeconfig).unwrap();
+    for (words, said) in [
+        (&["doctor", "pods", "--for", "10ms"][..], "server        \\u{1b}[2J"),
+        (&["get", "pods"], "\\u{202e}"),
+        (&["watch", "pods", "--until", "count>=1", "--timeout", "1s"], ""),
+    ] {
+        let ran = cluster.run(words);
+        for text in [&ran.out, &ran.err] {
+            let steering = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!text.contains(steering), "{words:?}: {text:?}");
+        }
+        assert!(format!("{}{}", ran.out, ran.err).contains(said), "{words:?}: {ran:?}");
+    }
 }
 
 #[test]

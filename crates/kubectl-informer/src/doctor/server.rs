@@ -43,7 +43,8 @@ impl Server {
 /// A date in a header is cut off to its second: the server's clock was somewhere in it while ours was
 /// between `before` and `after`. Nothing, if that can be.
 fn skew(date: Timestamp, before: Timestamp, after: Timestamp) -> SignedDuration {
-    let latest = date + SignedDuration::from_secs(1);
+    // A server may send any date, the last one that there is too.
+    let latest = date.checked_add(SignedDuration::from_secs(1)).unwrap_or(Timestamp::MAX);
     if latest < before {
         latest.duration_since(before)
     } else if date > after {
@@ -64,5 +65,7 @@ mod tests {
         assert_eq!(skew(at(5000), at(4900), at(5050)), SignedDuration::ZERO);
         assert_eq!(skew(at(5000), at(9000), at(9100)), SignedDuration::from_secs(-3));
         assert_eq!(skew(at(5000), at(1000), at(2000)), SignedDuration::from_secs(3));
+        assert!(skew(Timestamp::MAX, at(1000), at(2000)).is_positive());
+        assert!(skew(Timestamp::MIN, at(1000), at(2000)).is_negative());
     }
 }
