@@ -91,6 +91,8 @@ pub(crate) struct Extras {
     pub(crate) path: Option<Path>,
     /// How wide the terminal is, if there is one.
     pub(crate) width: Option<usize>,
+    /// Whether all objects are in one namespace, which need not be shown.
+    pub(crate) one_namespace: bool,
 }
 
 impl Printer {

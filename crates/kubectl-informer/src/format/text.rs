@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::Extras;
-use super::fit::{Column, Columns as Fitted, GAP, Line, NOTE_MIN};
+use super::fit::{EVENT, GAP, Layout, NOTE_FAIR, NOTE_MIN, Subject};
 use super::note::{Note, unseen, versions};
 use crate::cells::{keep_ends, keep_start, one_line, width as columns_of};
 use crate::color::{self, BLUE, BOLD, DIM, GREEN, RED, Style, YELLOW, paint};
@@ -19,46 +19,44 @@ use crate::screen::Pieces;
 /// How many of the lines that come at once decide how wide the columns are.
 const MEASURED_MAX: usize = 500;
 
-/// A longer name makes its own line longer, not all that follow.
-const NAME_MAX: usize = 64;
-
-/// As much of a name is shown on any terminal.
-const NAME_MIN: usize = 20;
-
-/// The time and the event, with what is between them and the next.
-const BEFORE: usize = 8 + GAP + 6 + GAP;
+/// As much of a namespace is shown where its objects' names have no room beside it.
+const NAMESPACE_MIN: usize = 2;
 
 /// A type, and what is shown of its objects.
 pub(crate) struct Columned {
     pub(crate) kind: String,
     pub(crate) columns: Columns,
+    /// Whether they are Kubernetes' events.
+    events: bool,
 }
 
 impl Columned {
     pub(crate) fn new(of: &Type, columns: Columns) -> Self {
-        Self { kind: of.kind.clone(), columns }
+        let events = of.kind == "Event" && matches!(of.group.as_str(), "" | "events.k8s.io");
+        Self { kind: of.kind.clone(), columns, events }
     }
 }
 
 pub(super) struct Text {
-    tables: Vec<Table>,
-    kind_width: usize,
-    name_width: usize,
-    /// Whether lines are made to fit the terminal. Who asks for all columns, or for columns of their
-    /// own, gets them: lines wrap then, as kubectl's do.
+    types: Vec<Shown>,
+    layout: Layout,
+    /// Whether there are titles above the next line that are true of it.
+    titled: bool,
+    /// Whether lines are made to fit the terminal. With `-o wide` and with custom columns they wrap, as
+    /// kubectl's do.
     fits: bool,
     extras: Extras,
     zone: TimeZone,
 }
 
-/// The lines of one type.
-struct Table {
+/// The columns of one type.
+struct Shown {
     source: Source,
-    columns: Fitted,
-    titled: bool,
+    /// For each column of the layout that this type has: which cell of the source it shows.
+    cells: Vec<Option<usize>>,
 }
 
-/// Where what the columns show comes from.
+/// Where the text of cells comes from.
 enum Source {
     Kubectl(Columns),
     Own(custom_columns::Columns),
@@ -71,41 +69,50 @@ impl Text {
         wide: bool,
         extras: Extras,
     ) -> Self {
-        let table = |columns| match own {
-            Some(own) => Table::own(own.clone()),
-            None => Table::kubectl(columns, wide),
+        let subject = Subject {
+            one_kind: types.len() == 1,
+            one_namespace: extras.one_namespace,
+            events: own.is_none() && types.iter().all(|each| each.events),
         };
-        let kind_width = types.iter().map(|each| each.kind.chars().count()).max().unwrap_or(0);
-        Self {
-            kind_width: kind_width.max("KIND".len()),
-            tables: types.into_iter().map(|each| table(each.columns)).collect(),
-            name_width: "NAME".len(),
+        let kind = types.iter().map(|each| each.kind.chars().count()).max().unwrap_or(0);
+        let mut layout = Layout::new(subject, kind);
+        let mut shown = Vec::new();
+        for each in types {
+            let (source, cells) = columns_of_type(each, own, wide);
+            layout.add(cells.iter().map(|(_, title)| title.clone()));
+            shown.push((source, cells));
+        }
+        let mut text = Self {
+            types: Vec::new(),
+            titled: false,
             fits: own.is_none() && !wide,
             extras,
             zone: TimeZone::system(),
+            layout,
+        };
+        for (source, cells) in shown {
+            text.types.push(Shown::new(source, &cells, &text.layout));
         }
+        let width = text.fitting();
+        text.layout.fit(width);
+        text
     }
 
-    /// The terminal is as wide as this from now on.
+    /// Adapts to the width of the terminal.
     pub(super) fn resize(&mut self, width: Option<usize>) {
         if self.extras.width == width {
             return;
         }
         self.extras.width = width;
-        let line = self.line_room();
-        for table in &mut self.tables {
-            // Titles that are not those of the lines below them are worse than titles twice.
-            table.titled &= !table.columns.fit(line);
-        }
+        let width = self.fitting();
+        self.moved(|layout, _| layout.fit(width));
     }
 
+    /// Makes room for lines that are about to come.
     pub(super) fn expect(&mut self, records: &[Record]) {
         for record in records.iter().take(MEASURED_MAX) {
-            self.widen_names(&record.key());
-            let line = self.line_room();
-            if let Some(table) = self.tables.get_mut(record.watched.place) {
-                let _ = table.cells(record, line);
-            }
+            self.widen_names(record);
+            let _ = self.cells(record);
         }
     }
 
@@ -114,27 +121,20 @@ impl Text {
         record: &Record,
         changes: Option<&Diff<'_>>,
     ) -> Result<String, String> {
-        self.widen_names(&record.key());
-        let line = self.line_room();
-        let Some(table) = self.tables.get_mut(record.watched.place) else {
-            return Err(format!("{} is of no type that is watched", record.object.key()));
-        };
-        let cells = table.cells(record, line)?;
-        let first = !std::mem::replace(&mut table.titled, true);
-        if first {
-            table.columns.fit(line);
+        self.widen_names(record);
+        let cells = self.cells(record)?;
+        let mut text = String::new();
+        if !std::mem::replace(&mut self.titled, true) && self.extras.headers {
+            text = self.title();
         }
-        let cells = table.shown(cells);
-        let title = (first && self.extras.headers).then(|| self.title(record.watched.place));
+        let shown: Vec<_> = self.layout.shown().map(|at| (at, &cells[at])).collect();
         let note = match changes {
             _ if record.final_state_unknown => Note::text("last state missed"),
-            None if cells.iter().all(|cell| cell.style.is_none()) => unseen(record)?,
+            None if shown.iter().all(|(_, cell)| cell.style.is_none()) => unseen(record)?,
             Some(changes) => Note::text(&changes.only_noise().unwrap_or_default()),
             None => Note::text(""),
         };
-        let mut line = self.pieces(record, &cells);
-        self.finish(&mut line, record, &note);
-        let mut text = title.unwrap_or_default();
+        let line = self.pieces(record, &shown, &note);
         text.push_str(&self.painted(line));
         text.push('\n');
         if let Some(changes) = changes {
@@ -143,8 +143,18 @@ impl Text {
         Ok(text)
     }
 
+    /// Changes the layout. On a terminal, columns that have moved get new titles.
+    fn moved(&mut self, change: impl FnOnce(&mut Layout, bool) -> bool) {
+        if change(&mut self.layout, self.titled) && self.fitting().is_some() {
+            self.titled = false;
+        }
+    }
+
     /// A line that is no wider than it may be.
-    fn painted(&self, line: Pieces) -> String {
+    fn painted(&self, mut line: Pieces) -> String {
+        while line.last().is_some_and(|(piece, _)| piece.bytes().all(|byte| byte == b' ')) {
+            line.pop();
+        }
         let mut left = self.fitting().unwrap_or(usize::MAX);
         let mut text = String::new();
         for (piece, style) in line {
@@ -167,99 +177,132 @@ impl Text {
         self.extras.width.filter(|_| self.fits)
     }
 
-    fn line_room(&self) -> Line {
-        Line {
-            fixed: BEFORE + self.name_width.min(self.name_max()) + GAP,
-            kind: self.kind_width + GAP,
-            one_kind: self.tables.len() == 1,
-            width: self.fitting(),
-        }
-    }
-
-    /// How much of a name may be shown, so that there is room for what is said of it.
-    fn name_max(&self) -> usize {
-        let Some(width) = self.fitting() else { return usize::MAX };
-        let own = self.tables.iter().map(|table| table.columns.least()).max().unwrap_or(0);
-        let kind = if self.tables.len() > 1 { self.kind_width + GAP } else { 0 };
-        width.saturating_sub(BEFORE + kind + GAP + own).max(NAME_MIN)
-    }
-
-    /// Makes the column of names as wide as this one, unless lines would not fit any more.
-    fn widen_names(&mut self, key: &str) {
-        let wider = columns_of(key);
-        if wider <= self.name_width || wider > NAME_MAX {
-            return;
-        }
-        let line = self.line_room();
-        let fixed = BEFORE + wider.min(self.name_max()) + GAP;
-        let fits = |table: &Table| {
-            let needed = table.columns.needed(Line { fixed, ..line });
-            !table.titled || line.width.is_none_or(|width| needed <= width)
+    fn widen_names(&mut self, record: &Record) {
+        let (namespace, name) = (record.object.namespace(), record.object.name());
+        let (namespace, name) = match namespace {
+            Some(namespace) if self.layout.subject.events => (None, namespace.to_owned()),
+            _ => (namespace.map(one_line), one_line(name)),
         };
-        if self.tables.iter().all(fits) {
-            self.name_width = wider;
+        self.moved(|layout, _| layout.widen_names(namespace.as_deref(), &name));
+    }
+
+    /// The object's name in its column.
+    fn name(&self, record: &Record) -> String {
+        let (namespace, name) = (record.object.namespace(), one_line(record.object.name()));
+        let room = if self.fitting().is_some() { self.layout.name_width() } else { usize::MAX };
+        match namespace.map(one_line) {
+            Some(namespace) if self.layout.subject.events => keep_start(&namespace, room),
+            Some(namespace) if self.layout.has_namespace() => key(&namespace, &name, room),
+            _ => keep_ends(&name, room),
         }
     }
 
-    /// When, what, which object, and its columns.
-    fn pieces(&self, record: &Record, cells: &[Cell]) -> Pieces {
-        let columns = &self.tables[record.watched.place].columns;
-        let time = record.time.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
-        let event = format!("{:<6}", record.happened.as_str());
-        let key = keep_ends(&one_line(&record.key()), self.name_max());
-        let gap = |width: usize, text: &str| {
-            (" ".repeat(width.saturating_sub(columns_of(text)) + GAP), None)
+    /// When, what, which object, its columns, and what else there is to say.
+    fn pieces(&self, record: &Record, cells: &[(usize, &Cell)], note: &Note) -> Pieces {
+        let layout = &self.layout;
+        let mut line = Vec::new();
+        if let Some((form, width)) = layout.time() {
+            let time = record.time.to_zoned(self.zone.clone()).strftime(form).to_string();
+            push(&mut line, time, Some(DIM), width);
+        }
+        let event = record.happened.as_str().to_owned();
+        push(&mut line, event, Some(style(record.happened)), EVENT);
+        if layout.has_kind() {
+            push(&mut line, record.watched.of.kind.clone(), None, layout.kind_width());
+        }
+        if layout.subject.is_named() {
+            let colour = Some(color::of(&record.key()));
+            push(&mut line, self.name(record), colour, layout.name_width());
+        }
+        let kept = self.kept(taken(&line), cells, note);
+        for (at, cell) in &cells[..kept] {
+            let width = layout.column_width(*at);
+            let whole = self.fitting().is_none() || layout.is_text(*at);
+            let text = if whole { cell.text.clone() } else { cut(&cell.text, width) };
+            push(&mut line, text, cell.style, width);
+        }
+        let room = match self.extras.width {
+            // It wraps anyway.
+            Some(width) if !self.fits && taken(&line) >= width => usize::MAX,
+            Some(width) => width.saturating_sub(taken(&line)),
+            None => usize::MAX,
         };
-        let mut line =
-            vec![(time, Some(DIM)), gap(0, ""), (event, Some(style(record.happened))), gap(0, "")];
-        if columns.kind {
-            line.push((record.watched.of.kind.clone(), None));
-            line.push(gap(self.kind_width, &record.watched.of.kind));
+        let mut left = room;
+        if layout.has_versions() && kept == cells.len() {
+            let fits = |versions: &String| {
+                columns_of(versions) + GAP + note.wanted().min(NOTE_MIN) <= room
+            };
+            let versions = versions(record).into_iter().find(fits).unwrap_or_default();
+            left = room.saturating_sub(columns_of(&versions) + GAP);
+            push(&mut line, versions, Some(DIM), 0);
         }
-        line.push((key.clone(), Some(color::of(&record.key()))));
-        line.push(gap(self.name_width.min(self.name_max()), &key));
-        for (column, cell) in columns.shown().zip(cells) {
-            line.push((cell.text.clone(), cell.style));
-            line.push(gap(columns.width(column), &cell.text));
-        }
+        line.push((note.within(left), Some(DIM)));
         line
     }
 
-    /// The versions, and what else there is to say, as far as there is room: on a narrow terminal what
-    /// has changed is worth more than the numbers.
-    fn finish(&self, line: &mut Pieces, record: &Record, note: &Note) {
-        let taken: usize = line.iter().map(|(piece, _)| columns_of(piece)).sum();
-        let room = match self.extras.width {
-            // It wraps anyway.
-            Some(width) if !self.fits && taken >= width => usize::MAX,
-            Some(width) => width.saturating_sub(taken),
-            None => usize::MAX,
+    /// How many cells are shown. A note that says why the line is there at all takes the place of cells
+    /// that are as they were, the last first, if it would have no room otherwise.
+    fn kept(&self, before: usize, cells: &[(usize, &Cell)], note: &Note) -> usize {
+        let (Some(width), wanted) = (self.fitting(), note.wanted().min(NOTE_FAIR)) else {
+            return cells.len();
         };
-        let wanted = note.wanted().min(NOTE_MIN);
-        let fits = |versions: &String| columns_of(versions) + 2 + wanted <= room;
-        let versions = versions(record).into_iter().find(fits).unwrap_or_default();
-        let gap = if versions.is_empty() { "" } else { "  " };
-        let left = room.saturating_sub(columns_of(&versions) + gap.len());
-        line.push((versions, Some(DIM)));
-        let note = note.within(left);
-        if !note.is_empty() {
-            line.push((format!("{gap}{note}"), Some(DIM)));
+        let taken = |kept: usize| -> usize {
+            cells[..kept].iter().map(|(at, _)| self.layout.column_width(*at) + GAP).sum()
+        };
+        let fits = |kept: &usize| before + taken(*kept) + wanted <= width;
+        let unchanged = cells.iter().all(|(_, cell)| cell.style.is_none());
+        if wanted == 0 || !unchanged {
+            return cells.len();
         }
+        (1..=cells.len()).rev().find(fits).unwrap_or(1.min(cells.len()))
     }
 
-    fn title(&self, place: usize) -> String {
-        let columns = &self.tables[place].columns;
-        let (kind, name) = (self.kind_width, self.name_width.min(self.name_max()));
-        let mut line = format!("{:<8}  {:<6}  ", "TIME", "EVENT");
-        if columns.kind {
-            line.push_str(&format!("{:<kind$}  ", "KIND"));
+    fn title(&self) -> String {
+        let layout = &self.layout;
+        let mut line = Vec::new();
+        let mut title = |text: &str, width| push(&mut line, text.to_owned(), Some(BOLD), width);
+        if let Some((_, width)) = layout.time() {
+            title("TIME", width);
         }
-        line.push_str(&format!("{:<name$}  ", "NAME"));
-        for column in columns.shown() {
-            line.push_str(&format!("{:<width$}  ", column.title, width = columns.width(column)));
+        title("EVENT", EVENT);
+        if layout.has_kind() {
+            title("KIND", layout.kind_width());
         }
-        line.push_str("RV");
-        format!("{}\n", self.painted(vec![(line, Some(BOLD))]))
+        if layout.subject.is_named() {
+            title(layout.subject.title(), layout.name_width());
+        }
+        for at in layout.shown() {
+            title(&layout.columns[at].title, layout.column_width(at));
+        }
+        if layout.has_versions() {
+            title("RV", 0);
+        }
+        let text: String = line.into_iter().map(|(piece, _)| piece).collect();
+        format!("{}\n", self.painted(vec![(text.trim_end().to_owned(), Some(BOLD))]))
+    }
+
+    /// The object's cells, one for each column; what an update has changed in them stands out.
+    fn cells(&mut self, record: &Record) -> Result<Vec<Cell>, String> {
+        let Some(shown) = self.types.get(record.watched.place) else {
+            return Err(format!("{} is of no type that is watched", record.object.key()));
+        };
+        let now = shown.source.cells(&record.value()?, record.time);
+        let old = match record.old_value() {
+            Some(old) => shown.source.cells(&old?, record.time),
+            None => Vec::new(),
+        };
+        let each = shown.cells.iter().map(|place| {
+            let text = place.and_then(|place| now.get(place)).map(|text| one_line(text));
+            let text = text.unwrap_or_default();
+            let old = place.and_then(|place| old.get(place));
+            let changed = old.is_some_and(|old| one_line(old) != text);
+            Cell { text, style: changed.then_some(BOLD) }
+        });
+        let cells: Vec<_> = each.collect();
+        for (at, cell) in cells.iter().enumerate() {
+            self.moved(|layout, titled| layout.widen(at, &cell.text, titled));
+        }
+        Ok(cells)
     }
 }
 
@@ -268,46 +311,31 @@ struct Cell {
     style: Option<Style>,
 }
 
-impl Table {
-    fn own(columns: custom_columns::Columns) -> Self {
-        let each = columns.names().enumerate();
-        let each = each.map(|(place, name)| Column::new(place, name.to_owned())).collect();
-        Self { source: Source::Own(columns), columns: Fitted::new(each), titled: false }
+/// Where a type's cells come from, and the places and titles of those that are shown.
+fn columns_of_type(
+    of: Columned,
+    own: Option<&custom_columns::Columns>,
+    wide: bool,
+) -> (Source, Vec<(usize, String)>) {
+    if let Some(own) = own {
+        let titles = own.names().map(str::to_owned).enumerate().collect();
+        return (Source::Own(own.clone()), titles);
     }
+    let each = of.columns.definitions().enumerate();
+    // The name is shown with the namespace, in its own place.
+    let each = each.filter(|(_, column)| column.name != "Name" && (wide || !column.wide));
+    let titles = each.map(|(place, column)| (place, column.name.to_uppercase())).collect();
+    (Source::Kubectl(of.columns), titles)
+}
 
-    fn kubectl(columns: Columns, wide: bool) -> Self {
-        let each = columns.definitions().enumerate();
-        // The name is shown with the namespace, in its own place.
-        let each = each.filter(|(_, column)| column.name != "Name" && (wide || !column.wide));
-        let each = each.map(|(place, column)| Column::new(place, column.name.to_uppercase()));
-        let each = each.collect();
-        Self { source: Source::Kubectl(columns), columns: Fitted::new(each), titled: false }
-    }
-
-    /// What the columns show of an object; what an update has changed in them stands out.
-    fn cells(&mut self, record: &Record, line: Line) -> Result<Vec<Cell>, String> {
-        let mut now = self.source.cells(&record.value()?, record.time);
-        let old = match record.old_value() {
-            Some(old) => self.source.cells(&old?, record.time),
-            None => Vec::new(),
-        };
-        // Before there are titles there is nothing that could be pushed about.
-        let line = if self.titled { line } else { Line { width: None, ..line } };
-        let mut cells = Vec::new();
-        for at in 0..self.columns.all.len() {
-            let place = self.columns.all[at].place;
-            let text = one_line(&now.get_mut(place).map(std::mem::take).unwrap_or_default());
-            self.columns.grow(at, &text, line);
-            let changed = old.get(place).is_some_and(|old| one_line(old) != text);
-            cells.push(Cell { text, style: changed.then_some(BOLD) });
-        }
-        Ok(cells)
-    }
-
-    /// Those of the cells for which there is room.
-    fn shown(&self, cells: Vec<Cell>) -> Vec<Cell> {
-        let pairs = self.columns.all.iter().zip(cells);
-        pairs.filter(|(column, _)| column.shown).map(|(_, cell)| cell).collect()
+impl Shown {
+    fn new(source: Source, cells: &[(usize, String)], layout: &Layout) -> Self {
+        let mut left = cells.to_vec();
+        let each = layout.columns.iter().map(|column| {
+            let at = left.iter().position(|(_, title)| *title == column.title)?;
+            Some(left.remove(at).0)
+        });
+        Self { cells: each.collect(), source }
     }
 }
 
@@ -320,11 +348,63 @@ impl Source {
     }
 }
 
+/// Adds a text to a line, as wide as its column.
+fn push(line: &mut Pieces, text: String, style: Option<Style>, width: usize) {
+    let gap = width.saturating_sub(columns_of(&text)) + GAP;
+    line.push((text, style));
+    line.push((" ".repeat(gap), None));
+}
+
+fn taken(line: &Pieces) -> usize {
+    line.iter().map(|(piece, _)| columns_of(piece)).sum()
+}
+
+/// `namespace/name` in this room: the namespace gives way to the name.
+fn key(namespace: &str, name: &str, room: usize) -> String {
+    let left = room.saturating_sub(columns_of(name) + 1).max(NAMESPACE_MIN);
+    let namespace = keep_start(namespace, left);
+    let left = room.saturating_sub(columns_of(&namespace) + 1);
+    format!("{namespace}/{}", keep_ends(name, left))
+}
+
+/// A cell in the room that there is. Of `3 (5m ago)` the number is enough; `pod/web-1` differs from others
+/// at its end.
+fn cut(text: &str, room: usize) -> String {
+    match text.split_once(" (") {
+        Some((start, _)) if columns_of(text) > room && columns_of(start) <= room => {
+            start.to_owned()
+        }
+        _ if text.contains('/') => keep_ends(text, room),
+        _ => keep_start(text, room),
+    }
+}
+
 fn style(happened: Happened) -> Style {
     match happened {
         Happened::Add => GREEN,
         Happened::Update => YELLOW,
         Happened::Delete => RED,
         Happened::Resync => BLUE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_cells_are_cut_where_it_hurts_least() {
+        for (room, expected) in [
+            (28, "default/web-5bd5764fb6-9b8mc"),
+            (24, "de…/web-5bd5764fb6-9b8mc"),
+            (23, "d…/web-5bd5764fb6-9b8mc"),
+            (20, "d…/web-5bd5…b6-9b8mc"),
+        ] {
+            assert_eq!(key("default", "web-5bd5764fb6-9b8mc", room), expected, "{room}");
+        }
+        assert_eq!(cut("12 (6m48s ago)", 8), "12");
+        assert_eq!(cut("12 (6m48s ago)", 14), "12 (6m48s ago)");
+        assert_eq!(cut("pod/web-5bd5764fb6-9b8mc", 12), "pod/w…-9b8mc");
+        assert_eq!(cut("SuccessfulCreate", 12), "SuccessfulC…");
     }
 }

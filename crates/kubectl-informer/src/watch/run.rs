@@ -79,7 +79,7 @@ impl Watch {
         screen.status(status::connecting(&cluster.place));
         let namespaces = options.scope.namespaces(&cluster)?;
         let chosen = choose(&options.types, &cluster, patience(&options)).await?;
-        let printer = printer(&options, &cluster, &chosen).await;
+        let printer = printer(&options, &cluster, &chosen, &namespaces).await;
         let named = chosen.iter().any(|each| each.name.is_some());
         if chosen.iter().any(|each| each.of.namespaced) {
             for namespace in options.scope.missing(&cluster).await {
@@ -378,7 +378,12 @@ fn columns_of_terminal() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }
 
-async fn printer(options: &Options, cluster: &Cluster, chosen: &[Chosen]) -> Printer {
+async fn printer(
+    options: &Options,
+    cluster: &Cluster,
+    chosen: &[Chosen],
+    namespaces: &[String],
+) -> Printer {
     let mut types = Vec::new();
     for each in chosen {
         let columns = crate::columns::columns(&cluster.client, &each.of).await;
@@ -391,6 +396,7 @@ async fn printer(options: &Options, cluster: &Cluster, chosen: &[Chosen]) -> Pri
         diff: options.diff || options.path.is_some(),
         path: options.path.clone(),
         width: columns_of_terminal(),
+        one_namespace: namespaces.len() == 1,
     };
     Printer::new(options.output.clone(), types, extras)
 }
