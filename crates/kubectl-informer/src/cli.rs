@@ -7,8 +7,8 @@ use crate::{completion, doctor, get, man, serve, top, watch};
 /// Watches Kubernetes the way a controller does: through an informer.
 ///
 /// `watch` shows what is added, updated and deleted, and goes on through everything that happens
-/// between here and the API server. Where there is no cluster it runs on an embedded one. Every
-/// command has a help with examples of its own: `watch --help`.
+/// between here and the API server. Without a kubeconfig it shows an embedded demo cluster on a
+/// terminal. Every command has a help with examples of its own: `watch --help`.
 ///
 /// Put on the PATH as kubectl-informer, it can also be called as `kubectl informer`.
 #[derive(Debug, Parser)]

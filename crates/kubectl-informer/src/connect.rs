@@ -5,6 +5,7 @@ mod plugin;
 mod proxy;
 
 use std::fmt;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -45,8 +46,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "GROUP", requires = "act_as")]
     as_group: Vec<String>,
 
-    /// An embedded API server with a small living cluster, in this process. That is also what there
-    /// is where no kubeconfig is.
+    /// An embedded API server with a small living cluster, in this process. Without a kubeconfig, watch
+    /// and top show it on a terminal; all other commands, and watch and top in a pipe, are an error.
     #[arg(long, conflicts_with_all = ["kubeconfig", "context", "cluster", "user", "as_group"])]
     embedded: bool,
 }
@@ -110,8 +111,13 @@ impl Cluster {
         }
     }
 
-    /// The same for who looks: where there is no cluster, at an embedded one.
+    /// Finds the cluster that is meant. If there is none and standard output is a terminal, where a person
+    /// sees the notice, it is an embedded one: a program that reads the output must not take a simulated
+    /// cluster for a real one.
     pub(crate) async fn connect_or_embedded(options: &Options) -> Result<Self, String> {
+        if !io::stdout().is_terminal() {
+            return Self::connect(options).await;
+        }
         Ok(Self::find(options).await?.unwrap_or_else(|| Self::embedded(options)))
     }
 

@@ -6,21 +6,34 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::errors::kubeconfig;
-use crate::process::{Cluster, Running, TOKEN, ended, tool};
+use crate::process::{Cluster, TOKEN, ended, tool};
 use crate::support::{Serving, directory};
+use crate::terminal::Terminal;
 
 #[test]
-fn without_a_kubeconfig_it_shows_an_embedded_cluster() {
+fn without_a_kubeconfig_a_terminal_shows_an_embedded_cluster() {
     let home = directory("watch-embedded");
-    let watch = Running::start(tool(&home, &["watch", "pods"], None));
-    watch.says("no kubeconfig");
-    assert!(watch.line().contains("TIME"));
-    watch.line_with("ADD");
+    let mut terminal = Terminal::start(tool(&home, &["watch", "pods"], None), 120);
+    terminal.shows("no kubeconfig");
+    terminal.shows("TIME");
+    terminal.shows("ADD");
     // It lives.
-    watch.line_with("UPDATE");
+    terminal.shows("UPDATE");
 }
 
-/// Who relies on the answer wants no cluster that was made up.
+/// A program that reads the output must not take a simulated cluster for a real one.
+#[test]
+fn without_a_kubeconfig_a_pipe_gets_an_error() {
+    let home = directory("watch-embedded-pipe");
+    for arguments in [&["watch", "pods", "-o", "json", "--count", "1"][..], &["top", "pods"]] {
+        let run = ended(tool(&home, arguments, None));
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
+        assert!(run.stderr.contains("there is no kubeconfig"), "{run:?}");
+        assert!(run.stderr.contains("--embedded"), "{run:?}");
+    }
+}
+
+/// `--until` never falls back to the demo cluster.
 #[test]
 fn conditions_are_not_met_by_an_embedded_cluster_unless_it_was_asked_for() {
     let home = directory("watch-embedded-until");
