@@ -38,7 +38,7 @@ impl Cluster {
         let mut stream = TcpStream::connect(self.address()).unwrap();
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
              Content-Type: {kind}\r\n\
              Content-Length: {length}\r\nConnection: close\r\n\r\n"
         );
