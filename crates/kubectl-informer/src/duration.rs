@@ -24,7 +24,13 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         total = total.checked_add(part).ok_or_else(wrong)?;
         rest = after;
     }
-    if total.is_zero() { Err(wrong()) } else { Ok(total) }
+    if text.is_empty() {
+        return Err(wrong());
+    }
+    if total.is_zero() {
+        return Err("a time must be more than zero, such as 500ms or 30s".to_owned());
+    }
+    Ok(total)
 }
 
 #[cfg(test)]
@@ -41,6 +47,9 @@ mod tests {
         for text in ["", "5", "s", "-5s", "5 s", "5d", "0s", "1e3s", "9999999999999999999999h", "."]
         {
             assert!(duration(text).is_err(), "{text}");
+        }
+        for text in ["0s", "0ms", "0h0m", "0.0s"] {
+            assert!(duration(text).unwrap_err().contains("more than zero"), "{text}");
         }
     }
 }
