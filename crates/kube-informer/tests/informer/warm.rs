@@ -281,7 +281,7 @@ async fn there_is_no_snapshot_of_what_is_not_complete() {
     assert!(error.is_snapshot() && error.to_string().contains("before it has synced"), "{error}");
     let own = SharedInformer::<ConfigMap>::from_source(super::scene::maps_of(&server)).build();
     let error = own.snapshot(folder.file()).await.unwrap_err();
-    assert!(error.is_snapshot() && error.to_string().contains("a source of"), "{error}");
+    assert!(error.is_snapshot() && error.to_string().contains("a custom source"), "{error}");
     server.access().deny(Denial::verbs([Verb::Get]).resource("namespaces"));
     factory.start();
     maps.wait_for_sync().await.expect("all is well");
