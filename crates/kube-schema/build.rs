@@ -173,7 +173,20 @@ fn row<'a>(
     // Go's `omitempty` never leaves out a struct.
     let is_struct = kind.starts_with("Type::Message");
     let (omits_zero, inline) = (has("omitzero") || !is_struct && has("omitempty"), has("inline"));
+    let (strategy, key) = patching(&field.options);
+    let merge_key = names.name(key);
     format!(
-        "Field {{ name: {name}, number: {number}, kind: {kind}, shape: Shape::{shape}, omits_zero: {omits_zero}, inline: {inline} }}"
+        "Field {{ name: {name}, number: {number}, kind: {kind}, shape: Shape::{shape}, omits_zero: {omits_zero}, inline: {inline}, \
+         strategy: PatchStrategy::{strategy}, merge_key: {merge_key} }}"
     )
+}
+
+/// The strategy of a field in strategic merge patches, and its merge key: empty if there is none.
+fn patching<'a>(options: &[&'a str]) -> (&'static str, &'a str) {
+    let merge = options.iter().find_map(|option| option.strip_prefix("merge"));
+    match merge {
+        Some(key) => ("Merge", key.trim_start_matches('=')),
+        None if options.contains(&"replace") => ("Replace", ""),
+        None => ("Default", ""),
+    }
 }

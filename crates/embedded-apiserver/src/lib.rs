@@ -63,7 +63,7 @@
 //! | versions and history | one global version, MVCC, compaction, 410 in both forms, future versions, restore from a snapshot |
 //! | list | label and field selectors with Kubernetes' grammar and errors, `limit`/`continue` pinned to a version, `remainingItemCount`, `resourceVersion` and `resourceVersionMatch` in all combinations, inconsistent continuation |
 //! | watch | from any version, bookmarks, `timeoutSeconds`, `sendInitialEvents`, selector enter and leave, slow watchers cut off |
-//! | objects | optimistic locking, generateName, generation, status subresource, finalizers, preconditions, dry run, JSON patch, merge patch, validation of names, labels and metadata, `Status` bodies word for word |
+//! | objects | optimistic locking, generateName, generation, status subresource, finalizers, preconditions, dry run, JSON patch, merge patch, strategic merge patch of built-in kinds, validation of names, labels and metadata, `Status` bodies word for word |
 //! | representations | JSON, protobuf for built-in kinds and metadata, `Table` with kubectl's columns, `PartialObjectMetadata`, gzip |
 //! | kinds | the built-in resources of Kubernetes 1.36 that people use, discovery in both forms; custom resources with several versions, printer columns and selectable fields |
 //! | **Simplified** | |
@@ -77,7 +77,7 @@
 //! | watch cache | there is none to lag behind: `resourceVersion=0` is answered from the newest state |
 //! | managedFields | are dropped, or kept as sent: [`Builder::keep_managed_fields`] |
 //! | **Absent** | |
-//! | server-side apply, strategic merge patch | 415; `kubectl apply` and plain `kubectl patch` need them |
+//! | server-side apply | 415; `kubectl apply --server-side` needs it |
 //! | garbage collection, controllers | owner references have no consequence, deployments make no pods |
 //! | subresources | other than `status`: no `scale`, `log`, `exec`, `binding`, `eviction` |
 //! | admission | no webhooks, no policies; their objects are stored |

@@ -17,7 +17,7 @@ use crate::quote::quoted;
 pub struct Status {
     /// The HTTP status code.
     pub code: StatusCode,
-    /// The machine-readable reason, such as `NotFound` or `Expired`.
+    /// The machine-readable reason, such as `NotFound` or `Expired`. Empty if a real server gives none.
     pub reason: &'static str,
     /// The sentence for people.
     pub message: String,
@@ -282,9 +282,11 @@ impl Status {
             "metadata": metadata,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code.as_u16(),
         });
+        if !self.reason.is_empty() {
+            out["reason"] = json!(self.reason);
+        }
         if let Some(details) = &self.details {
             out["details"] = json!(details);
         }

@@ -129,6 +129,8 @@ pub struct Field {
     shape: Shape,
     omits_zero: bool,
     inline: bool,
+    strategy: PatchStrategy,
+    merge_key: Name,
 }
 
 impl Field {
@@ -160,6 +162,25 @@ impl Field {
     /// Whether the message's fields are in JSON fields of the object around it.
     pub fn is_inline(&self) -> bool {
         self.inline
+    }
+
+    /// Returns how a strategic merge patch treats the field: `patchStrategy` in Go.
+    pub fn patch_strategy(&self) -> PatchStrategy {
+        self.strategy
+    }
+
+    /// Returns the field by which a strategic merge patch tells the items of a list apart: `patchMergeKey` in Go.
+    ///
+    /// ```
+    /// use kube_schema::{PatchStrategy, Type};
+    ///
+    /// let service = kube_schema::message("v1", "Service").unwrap();
+    /// let Type::Message(spec) = service.field_named("spec").unwrap().kind() else { panic!() };
+    /// let ports = spec.field_named("ports").unwrap();
+    /// assert_eq!((ports.patch_strategy(), ports.merge_key()), (PatchStrategy::Merge, Some("port")));
+    /// ```
+    pub fn merge_key(&self) -> Option<&'static str> {
+        Some(self.merge_key.text()).filter(|key| !key.is_empty())
     }
 }
 
@@ -194,6 +215,17 @@ pub enum Shape {
     List,
     /// Any number, with keys that are strings.
     Map,
+}
+
+/// How a strategic merge patch treats a field that both the object and the patch have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchStrategy {
+    /// Objects are merged, and lists are replaced.
+    Default,
+    /// Lists are merged: by [`Field::merge_key`], or as sets of scalars.
+    Merge,
+    /// Objects are replaced.
+    Replace,
 }
 
 /// The form of a message in JSON.
@@ -288,6 +320,33 @@ mod tests {
         assert_eq!(volume.field_named("emptyDir").unwrap().number(), 2);
         assert_eq!(volume.field_named("volumeSource"), None);
         assert!(volume.field(2).unwrap().is_inline());
+    }
+
+    #[test]
+    fn fields_have_their_patch_strategies() {
+        let field = |api_version, kind, path: &[&str]| {
+            let mut at = message(api_version, kind).unwrap();
+            let (last, parents) = path.split_last().unwrap();
+            for name in parents {
+                let Type::Message(inner) = at.field_named(name).unwrap().kind() else { panic!() };
+                at = inner;
+            }
+            let field = at.field_named(last).unwrap();
+            (field.patch_strategy(), field.merge_key())
+        };
+        let merge = |key| (PatchStrategy::Merge, key);
+        assert_eq!(field("v1", "Pod", &["metadata", "finalizers"]), merge(None));
+        assert_eq!(field("v1", "Pod", &["metadata", "ownerReferences"]), merge(Some("uid")));
+        assert_eq!(field("v1", "Pod", &["spec", "volumes"]), merge(Some("name")));
+        assert_eq!(
+            field("apps/v1", "Deployment", &["spec", "template", "spec", "containers", "ports"]),
+            merge(Some("containerPort"))
+        );
+        assert_eq!(field("v1", "Pod", &["spec", "tolerations"]), (PatchStrategy::Default, None));
+        assert_eq!(
+            field("policy/v1", "PodDisruptionBudget", &["spec", "selector"]),
+            (PatchStrategy::Replace, None)
+        );
     }
 
     #[test]

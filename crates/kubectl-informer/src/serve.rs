@@ -53,7 +53,7 @@ pub(crate) struct Options {
 
     /// Serves a small living cluster: deployments, pods, jobs and a custom resource, in which something
     /// happens about once a second. Pods run, as with --pods-run; it reacts to what is deleted or
-    /// patched (`kubectl patch --type=merge`).
+    /// patched (`kubectl patch`).
     #[arg(long)]
     demo: bool,
 

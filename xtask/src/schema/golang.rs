@@ -38,6 +38,10 @@ pub(super) struct GoField {
     pub(super) embedded: bool,
     pub(super) json: Option<String>,
     pub(super) protobuf: Option<String>,
+    /// How a strategic merge patch treats the field: `merge`, `replace`, `retainKeys`, or two of them.
+    pub(super) patch_strategy: Option<String>,
+    /// The field by which such a patch tells items of a list apart.
+    pub(super) patch_merge_key: Option<String>,
 }
 
 impl GoField {
@@ -127,6 +131,8 @@ fn fields<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<GoField> {
             embedded: second.is_none(),
             json: tag(tags, "json:\""),
             protobuf: tag(tags, "protobuf:\""),
+            patch_strategy: tag(tags, "patchStrategy:\""),
+            patch_merge_key: tag(tags, "patchMergeKey:\""),
         });
     }
     found
@@ -141,18 +147,21 @@ fn tag(tags: &str, opening: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const FILE: &str = "package v1\n\nimport (\n\tmetav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n)\n\nconst GroupName = \"g.k8s.io\"\n\n// A\ntype A struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\n\t// type B struct {\n\tNode *string `json:\"node,omitempty\" protobuf:\"bytes,10,opt,name=node\"`\n}\n\ntype Extra []string // more\n\ntype List metav1.List\n\ntype Rule = metav1.Rule\n\ntype Word string\n\nfunc (a *A) MarshalJSON() ([]byte, error) {\n}\n";
+    const FILE: &str = "package v1\n\nimport (\n\tmetav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n)\n\nconst GroupName = \"g.k8s.io\"\n\n// A\ntype A struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\n\t// type B struct {\n\tNode *string `json:\"node,omitempty\" protobuf:\"bytes,10,opt,name=node\"`\n\n\tItems []Item `json:\"items\" patchStrategy:\"merge,retainKeys\" patchMergeKey:\"name\" protobuf:\"bytes,11,rep,name=items\"`\n}\n\ntype Extra []string // more\n\ntype List metav1.List\n\ntype Rule = metav1.Rule\n\ntype Word string\n\nfunc (a *A) MarshalJSON() ([]byte, error) {\n}\n";
 
     #[test]
     fn structs_have_their_tags() {
         let mut package = GoPackage::default();
         read(FILE, &mut package);
         let GoType::Struct(fields) = &package.types["A"] else { panic!("{package:?}") };
-        let [meta, node] = &**fields else { panic!("{fields:?}") };
+        let [meta, node, items] = &**fields else { panic!("{fields:?}") };
         assert!(meta.embedded && meta.kind == "metav1.TypeMeta" && meta.has_option("inline"));
         assert_eq!((meta.json_name(), meta.number()), ("", None));
         assert_eq!((node.json_name(), node.number(), &*node.kind), ("node", Some(10), "*string"));
         assert!(node.has_option("omitempty") && !node.embedded);
+        assert_eq!((&node.patch_strategy, &node.patch_merge_key), (&None, &None));
+        assert_eq!(items.patch_strategy.as_deref(), Some("merge,retainKeys"));
+        assert_eq!(items.patch_merge_key.as_deref(), Some("name"));
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub(super) struct SchemaField {
     pub(super) name: String,
     /// In Go's notation: `*int32`, `[]core/v1.Volume`, `map[string]string`.
     pub(super) kind: String,
-    pub(super) options: Vec<&'static str>,
+    pub(super) options: Vec<String>,
 }
 
 /// Joins both descriptions, and leaves out what no kind refers to.
@@ -139,8 +139,9 @@ impl Join<'_> {
         let name = if inline || go.json_name().is_empty() { &*field.name } else { go.json_name() };
         let mut options = Vec::new();
         let named = ["omitempty", "omitzero"].into_iter().filter(|option| go.has_option(option));
-        options.extend(named);
-        options.extend(inline.then_some("inline"));
+        options.extend(named.map(str::to_owned));
+        options.extend(inline.then(|| "inline".to_owned()));
+        options.extend(patch_options(go));
         // Lists, too, are written only if they are not nil.
         let pointer = go.kind.starts_with('*') || kind == "bytes" || self.is_list(&kind);
         Some(SchemaField {
@@ -200,6 +201,18 @@ fn form(package: &Package, name: &str) -> Result<Option<&'static str>, String> {
         Some((_, form)) => Ok(Some(form)),
         None => Err(format!("{name} writes its own JSON: say in FORMS how")),
     }
+}
+
+/// How a strategic merge patch treats a field: `merge` or `merge=KEY`, `replace`, `retainkeys`.
+fn patch_options(go: &GoField) -> Vec<String> {
+    let strategies = go.patch_strategy.as_deref().unwrap_or_default().split(',');
+    let strategies = strategies.filter(|strategy| !strategy.is_empty());
+    strategies
+        .map(|strategy| match (strategy, &go.patch_merge_key) {
+            ("merge", Some(key)) => format!("merge={key}"),
+            (other, _) => other.to_ascii_lowercase(),
+        })
+        .collect()
 }
 
 fn has_type_meta(fields: &[GoField]) -> bool {

@@ -12,7 +12,9 @@ pub(super) fn write(schema: &Schema, version: &str) -> String {
          #   NUMBER JSONNAME TYPE [OPTION…]\n\
          #\n\
          # Types are in Go's notation: `*int32` is written only if it is set, `int32` always.\n\
-         # A FORM is the JSON of messages that are no objects there. `alias` is a kind of another package.\n"
+         # A FORM is the JSON of messages that are no objects there. `alias` is a kind of another package.\n\
+         # A strategic merge patch merges lists with `merge`, by the field KEY of an item with `merge=KEY`; it replaces\n\
+         # objects with `replace`. Clients list the fields of objects with `retainkeys` in their patches.\n"
     );
     for package in schema {
         out.push_str(&format!("\npackage {}", package.name));

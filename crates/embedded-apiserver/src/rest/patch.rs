@@ -1,15 +1,20 @@
-//! Patch: JSON patch and merge patch. Strategic merge patch and server-side apply would be further
-//! arms of [`Change`].
+//! Patch: JSON patch, merge patch and, for built-in kinds, strategic merge patch. Server-side apply would be a further
+//! arm of [`Change`].
+
+mod strategic;
 
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
 use json_patch::{AddOperation, PatchOperation};
+use kube_schema::Message;
 use serde_json::Value;
 
+use self::strategic::Refusal;
 use super::Call;
 use super::write::{check_options, modify};
 use crate::body::Body;
+use crate::kinds::Resource;
 use crate::limits::{JSON_PATCH_COPY_BYTES_MAX, JSON_PATCH_OPERATIONS_MAX, OBJECT_DEPTH_MAX};
 use crate::negotiate;
 use crate::object::{self, Object};
@@ -24,10 +29,14 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// A patch, understood.
+/// The patches of built-in kinds.
+const PATCHES: &[&str] = &[JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH];
+
+/// A decoded patch.
 enum Change {
     Json(json_patch::Patch),
     Merge(Value),
+    Strategic(Object, Message),
 }
 
 pub(super) fn patch(
@@ -38,7 +47,7 @@ pub(super) fn patch(
     let target = &call.target;
     let dry_run = check_options(&target.query, "PatchOptions")?;
     let media_type = negotiate::content_type(&call.headers);
-    let change = Change::decode(media_type, &call.body, target.resource.custom)?;
+    let change = Change::decode(media_type, &call.body, &target.resource)?;
     let modified = modify(shared, target, dry_run, |old| {
         let patched = change.apply(old)?;
         let mut new = object::check_shape(target, patched).map_err(|status| misfit(&status))?;
@@ -49,7 +58,7 @@ pub(super) fn patch(
 }
 
 impl Change {
-    fn decode(media_type: &str, body: &[u8], custom: bool) -> Result<Self, Status> {
+    fn decode(media_type: &str, body: &[u8], resource: &Resource) -> Result<Self, Status> {
         let undecodable = |error: serde_json::Error| {
             Status::bad_request(format!("error decoding patch: {}", object::json_error(&error)))
         };
@@ -83,11 +92,10 @@ impl Change {
                 }
                 Ok(Self::Merge(patch))
             }
-            // What a real server takes and this one does not: it says what it takes instead.
-            STRATEGIC_MERGE_PATCH | APPLY_PATCH => {
-                Err(Status::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH]))
-            }
-            _ if custom => Err(Status::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
+            STRATEGIC_MERGE_PATCH if !resource.custom => strategic_patch(body, resource),
+            _ if resource.custom => Err(Status::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
+            // A real server takes these and this one does not: it lists the ones that it takes.
+            APPLY_PATCH => Err(Status::unsupported_media_type(PATCHES)),
             _ => Err(Status::unsupported_patch_type()),
         }
     }
@@ -100,6 +108,10 @@ impl Change {
         match self {
             Self::Json(patch) => apply_operations(&mut value, patch)?,
             Self::Merge(patch) => json_patch::merge(&mut value, patch),
+            Self::Strategic(patch, message) => {
+                let merged = strategic::merge(old.clone(), patch.clone(), *message);
+                value = merged.map_err(Refusal::into_status)?.into();
+            }
         }
         let Value::Object(mut new) = value else { return Err(Status::unprocessable()) };
         if object::meta_text(&new, "resourceVersion").is_empty()
@@ -108,6 +120,25 @@ impl Change {
             metadata.insert("resourceVersion".to_owned(), seen.into());
         }
         Ok(new)
+    }
+}
+
+/// Decodes a strategic merge patch, which is for the kinds of the tables.
+fn strategic_patch(body: &[u8], resource: &Resource) -> Result<Change, Status> {
+    let message = kube_schema::message(&resource.api_version(), &resource.kind)
+        .ok_or_else(Status::unsupported_patch_type)?;
+    let patch: Value = serde_json::from_slice(body)
+        .map_err(|error| Status::bad_request(object::json_error(&error)))?;
+    match patch {
+        Value::Object(patch) => Ok(Change::Strategic(patch, message)),
+        // To Go the same as a patch with nothing in it.
+        Value::Null => Ok(Change::Strategic(Object::new(), message)),
+        other => {
+            let found = validate::json_type(&other);
+            Err(Status::bad_request(format!(
+                "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+            )))
+        }
     }
 }
 
@@ -205,10 +236,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::kinds::Registry;
 
     fn applied(object: &Value, patch: &Value) -> Result<Object, Status> {
         let body = patch.to_string();
-        let change = Change::decode(JSON_PATCH, body.as_bytes(), false)?;
+        let registry = Registry::new();
+        let maps = registry.get("", "v1", "configmaps").expect("they are served");
+        let change = Change::decode(JSON_PATCH, body.as_bytes(), maps)?;
         change.apply(object.as_object().expect("it is one"))
     }
 

@@ -15,6 +15,7 @@ mod record;
 mod representations;
 mod selectors;
 mod status;
+mod strategic;
 mod tables;
 mod watch_conformance;
 mod watch_ends;

@@ -1,6 +1,7 @@
 //! Real kubectl against `serve`: a client that we did not write, with all its habits.
 #![cfg(unix)]
 
+mod apply;
 mod faults;
 mod plugin;
 mod process;

@@ -66,10 +66,10 @@ mod tests {
     #[test]
     fn what_is_known_is_covered_and_is_stale_where_nothing_differs() {
         let (real, embedded) = (json!({"code": 200}), json!({"code": 415}));
-        let found = differences("patch/strategic", &real, &embedded);
+        let found = differences("patch/apply", &real, &embedded);
         assert!(found.iter().all(covers));
         assert!(!differences("patch/merge", &real, &embedded).iter().any(covers));
-        let place = ("patch/strategic", "code");
+        let place = ("patch/apply", "code");
         let is_stale = |found: &[Difference]| stale("patch", found).iter().any(|it| it.1 == place);
         assert!(!is_stale(&found));
         assert!(is_stale(&[]));

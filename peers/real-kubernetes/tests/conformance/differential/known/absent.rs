@@ -4,9 +4,9 @@ use super::Known;
 
 pub(super) const KNOWN: &[Known] = &[
     Known {
-        what: "Strategic merge patch and server-side apply get a 415",
+        what: "Server-side apply gets a 415",
         why: "the response lists the supported patch types",
-        places: &[("patch/strategic", "code"), ("patch/apply", "code")],
+        places: &[("patch/apply", "code")],
     },
     Known {
         what: "YAML and CBOR get a 406 or 415, or JSON if the client accepts that too",

@@ -169,9 +169,32 @@ async fn objects_are_patched_alike() -> Result<()> {
     );
     script.merge("unknown-patch", a, json!({})).content_type("application/x-patch+json");
     script.merge("json-as-patch", a, json!({})).content_type("application/json");
-    script
-        .merge("strategic", a, json!({"data": {"s": "1"}}))
-        .content_type("application/strategic-merge-patch+json");
+    for (name, patch) in [
+        ("strategic", json!({"data": {"s": "1"}})),
+        ("strategic-null", json!({"data": {"s": null}})),
+        ("strategic-replace", json!({"data": {"$patch": "replace", "t": "1"}})),
+        (
+            "strategic-finalizers",
+            json!({"metadata": {
+                "finalizers": ["example.com/g"],
+                "$setElementOrder/finalizers": ["example.com/g", "example.com/f"],
+            }}),
+        ),
+        (
+            "strategic-delete",
+            json!({"metadata": {
+                "$deleteFromPrimitiveList/finalizers": ["example.com/g"],
+            }}),
+        ),
+        ("strategic-retain", json!({"data": {"$retainKeys": ["u"], "u": "1"}})),
+        ("strategic-retain-wrong", json!({"data": {"$retainKeys": ["u"], "v": "1"}})),
+        ("strategic-no-order", json!({"metadata": {"$setElementOrder": []}})),
+        ("strategic-no-list", json!({"metadata": {"$setElementOrder/finalizers": "a"}})),
+        ("strategic-unknown", json!({"$setElementOrder/nothing": ["a"]})),
+        ("strategic-array", json!([])),
+    ] {
+        script.merge(name, a, patch).content_type("application/strategic-merge-patch+json");
+    }
     let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "applied"}});
     let apply = "application/apply-patch+yaml";
     script
