@@ -12,11 +12,12 @@ use kube_informer::list_watch::{
 };
 use kube_informer::{
     ErrorReport, InformerBuilder, ListWatch, Lister, Next, Result, SharedInformer,
-    SharedInformerFactory, Storage, Transform,
+    SharedInformerFactory, Transform,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::combination::Combination;
 use super::history::{History, Place, Scope, State, Told};
 use super::relabel::relabel;
 
@@ -57,6 +58,7 @@ pub(crate) struct Informer {
 
 pub(crate) struct Setup<'a> {
     pub(crate) rng: &'a mut fastrand::Rng,
+    pub(crate) combination: Combination,
     pub(crate) client: kube::Client,
     pub(crate) factory: &'a SharedInformerFactory,
     pub(crate) errors: Errors,
@@ -131,7 +133,7 @@ impl Setup<'_> {
         let resource = ApiResource::erase::<ConfigMap>(&());
         let built = if self.rng.bool() {
             let builder = self.factory.builder_with::<DynamicObject>(&resource);
-            self.build(builder)
+            self.build(builder.protobuf(self.asks_for_protobuf()))
         } else {
             let source = ListsOnly(
                 KubeListWatch::new(self.client.clone(), &resource)
@@ -148,13 +150,12 @@ impl Setup<'_> {
         let (asked, namespaces) = NAMESPACES[self.rng.usize(..NAMESPACES.len())];
         // So that it is not the same informer as that of all pods.
         let builder = self.factory.builder_for::<Pod>().drop_fields(["spec.none"]);
-        let builder = builder.namespaces(asked.iter().copied());
+        let builder = builder.namespaces(asked.iter().copied()).protobuf(self.asks_for_protobuf());
         Informer::new(self.build(builder), Scope { namespaces, ..PODS })
     }
 
-    /// Whether the next informer asks for protobuf. Looks ahead and draws nothing, so that seeds keep their meaning.
     fn asks_for_protobuf(&self) -> bool {
-        self.rng.clone().u64(..) & (1 << 17) == 0
+        self.combination.protobuf(self.rng)
     }
 
     /// Changes labels of what it keeps, or not.
@@ -174,7 +175,7 @@ impl Setup<'_> {
     where
         K: DeserializeOwned + Send + Sync + 'static,
     {
-        let storage = [Storage::Packed, Storage::Plain, Storage::Decoded][self.rng.usize(..3)];
+        let storage = self.combination.storage(self.rng);
         // Of the dozen objects that there are.
         let mut builder = builder.storage(storage).train_on(self.rng.usize(7..10));
         if self.rng.u8(..4) > 0 {

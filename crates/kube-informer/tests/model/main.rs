@@ -19,10 +19,14 @@
 //! left running after the end (L5). Where only idle connections are cut, informers stay live and list
 //! nothing (L3); where only watches fail, they follow by polling, in bounded time, and watch again.
 //!
+//! The seed also chooses the combination of encoding (JSON or protobuf) and storage (packed, plain or decoded) that
+//! all informers of the run use; in some runs each informer has its own. A failure names the combination.
+//!
 //! `INFORMER_MODEL_SEED=7` runs one seed and prints what happened if it fails; a failure names its
 //! seed. `INFORMER_MODEL_SEEDS=20000` runs that many.
 
 mod checks;
+mod combination;
 mod episodes;
 mod faults;
 mod fold;
@@ -39,6 +43,7 @@ mod writes;
 
 use embedded_apiserver::Fault;
 
+use combination::Combination;
 use run::Run;
 
 const SEEDS: u64 = 240;
@@ -121,7 +126,8 @@ fn to_be_seen() -> Vec<String> {
         "the caches follow by polling",
         "watches work again",
     ];
-    struck.chain(others.map(str::to_owned)).collect()
+    let combinations = Combination::all().map(|combination| format!("start with {combination}"));
+    struck.chain(combinations).chain(others.map(str::to_owned)).collect()
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use k8s_openapi::api::core::v1::Pod;
 use kube_informer::list_watch::KubeListWatch;
 use kube_informer::reflector::ReflectorStore;
 use kube_informer::{Error, ErrorReport, Object, ObjectKey, Reflector, ResourceVersion, Result};
@@ -135,7 +134,7 @@ pub(crate) struct Mirror {
 impl Mirror {
     const SCOPE: Scope = PODS;
 
-    pub(crate) fn new(rng: &mut fastrand::Rng, client: kube::Client, errors: Errors) -> Self {
+    pub(crate) fn new(rng: &mut fastrand::Rng, source: KubeListWatch, errors: Errors) -> Self {
         let content = Content {
             objects: BTreeMap::new(),
             version: None,
@@ -147,7 +146,6 @@ impl Mirror {
             rng: rng.fork(),
         };
         let store = Store(Arc::new(Mutex::new(content)));
-        let source = KubeListWatch::of::<Pod>(client);
         let reflector = if rng.bool() {
             Reflector::new(source, store.clone())
         } else {

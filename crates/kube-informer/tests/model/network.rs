@@ -27,6 +27,8 @@ pub(crate) struct Network {
 struct Watches {
     opened: u32,
     open: Vec<Weak<Mutex<Connection>>>,
+    /// Lists and watches that were answered in protobuf.
+    protobuf_answers: (usize, usize),
 }
 
 struct Connection {
@@ -53,7 +55,12 @@ impl Network {
         kube::Client::new(self.clone(), "default")
     }
 
-    /// Cuts watches on which nothing has come for too long. How many.
+    /// Returns how many lists, and how many watches, were answered in protobuf.
+    pub(crate) fn protobuf_answers(&self) -> (usize, usize) {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner).protobuf_answers
+    }
+
+    /// Cuts watches on which nothing has come for too long, and returns how many.
     pub(crate) fn cut_idle(&self) -> usize {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         watches.open.retain(|watch| watch.strong_count() > 0);
@@ -92,6 +99,10 @@ impl tower_service::Service<Request<kube::client::Body>> for Network {
                 is_cut: false,
                 waiting: None,
             }));
+            if is_protobuf(&answer) {
+                let (lists, opened) = &mut watches.protobuf_answers;
+                *(if is_watch { opened } else { lists }) += 1;
+            }
             if is_watch {
                 watches.opened += 1;
                 watches.open.push(Arc::downgrade(&connection));
@@ -99,6 +110,14 @@ impl tower_service::Service<Request<kube::client::Body>> for Network {
             Ok(answer.map(|body| Cuttable { body, connection }))
         })
     }
+}
+
+fn is_protobuf<B>(answer: &Response<B>) -> bool {
+    let content_type = answer.headers().get(http::header::CONTENT_TYPE);
+    let is = |value: &http::HeaderValue| {
+        value.as_bytes().starts_with(b"application/vnd.kubernetes.protobuf")
+    };
+    answer.status().is_success() && content_type.is_some_and(is)
 }
 
 impl http_body::Body for Cuttable {

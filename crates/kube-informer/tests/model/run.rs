@@ -4,10 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use embedded_apiserver::{ApiServer, Snapshot};
-use kube_informer::SharedInformerFactory;
+use k8s_openapi::api::core::v1::Pod;
+use kube_informer::{KubeListWatch, SharedInformerFactory};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
+use super::combination::Combination;
 use super::faults::{self, Mood};
 use super::handlers::{Handler, Log, Recorder};
 use super::history::History;
@@ -24,6 +26,7 @@ const BURST: std::ops::Range<u32> = 1_100..1_300;
 #[expect(clippy::struct_excessive_bools, reason = "each is found out by itself")]
 pub(crate) struct Run {
     pub(crate) seed: u64,
+    pub(crate) combination: Combination,
     pub(crate) rng: fastrand::Rng,
     pub(crate) server: ApiServer,
     pub(crate) history: History,
@@ -70,10 +73,9 @@ impl Drop for Run {
             for line in &self.trace[self.trace.len().saturating_sub(tail)..] {
                 eprintln!("{line}");
             }
-            eprintln!(
-                "INFORMER_MODEL_SEED={} cargo test -p kube-informer --test model shows this again",
-                self.seed
-            );
+            let Self { seed, combination, .. } = self;
+            eprintln!("seed {seed} ({combination}) failed; to see it again:");
+            eprintln!("INFORMER_MODEL_SEED={seed} cargo test -p kube-informer --test model");
         }
     }
 }
@@ -81,6 +83,7 @@ impl Drop for Run {
 impl Run {
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
+        let combination = Combination::of(seed);
         let second = Duration::from_secs(1);
         let mut server = ApiServer::builder()
             .seed(rng.u64(..))
@@ -108,15 +111,19 @@ impl Run {
         let factory = SharedInformerFactory::builder(client.clone()).seed(seed).build();
         let setup = Setup {
             rng: &mut rng,
+            combination,
             client: client.clone(),
             factory: &factory,
             errors: errors.clone(),
         };
         let informers = { setup }.informers(is_of_several(seed));
-        let mirror = Mirror::new(&mut rng, client.clone(), errors.clone());
+        let mirrored = KubeListWatch::of::<Pod>(client.clone());
+        let mirrored = mirrored.protobuf(combination.protobuf(&rng));
+        let mirror = Mirror::new(&mut rng, mirrored, errors.clone());
         let history = History::new(server.store().revision());
         Self {
             seed,
+            combination,
             rng,
             server,
             history,
@@ -183,7 +190,7 @@ impl Run {
         if self.rng.bool() {
             self.snapshots.push(self.server.store().snapshot());
         }
-        self.note("start");
+        self.note(format!("start with {}", self.combination));
         self.factory.as_ref().expect("it runs").start();
         self.informers.iter().for_each(|informer| informer.handle.start());
         self.mirror.start();
@@ -296,7 +303,7 @@ impl Run {
         handler.leave().await;
     }
 
-    /// The end: everything in order, and nothing left running.
+    /// Ends the run: everything is in order, and nothing is left running.
     pub(crate) async fn finish(mut self) -> Vec<String> {
         if self.mirror.has_missed_something() {
             // Nothing but a list shows what its store refused.
@@ -304,6 +311,7 @@ impl Run {
         }
         self.quiet().await;
         self.check_resyncs().await;
+        self.check_encoding();
         // The server has a task of its own while it is down.
         sleep(faults::DOWN_MAX).await;
         self.mirror.stop();
@@ -321,6 +329,15 @@ impl Run {
         let tasks = Handle::current().metrics().num_alive_tasks();
         assert_eq!(tasks, 0, "L5: tasks are left when nobody is left who could notice");
         std::mem::take(&mut self.trace)
+    }
+
+    /// The combination is what was on the wire, not only what was asked for.
+    fn check_encoding(&self) {
+        let Combination::Same { protobuf, .. } = self.combination else { return };
+        let (lists, watches) = self.network.protobuf_answers();
+        // The reflector always takes what it is given. So do informers without a transform, unless they keep
+        // objects decoded.
+        assert_eq!((lists > 0, watches > 0), (protobuf, protobuf), "{}", self.combination);
     }
 
     async fn drop_everything(&mut self) {
