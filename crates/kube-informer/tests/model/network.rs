@@ -28,7 +28,7 @@ struct Watches {
     opened: u32,
     open: Vec<Weak<Mutex<Connection>>>,
     /// Lists and watches that were answered in protobuf.
-    protobuf_answers: (usize, usize),
+    protobuf_answers: usize,
 }
 
 struct Connection {
@@ -55,8 +55,8 @@ impl Network {
         kube::Client::new(self.clone(), "default")
     }
 
-    /// Returns how many lists, and how many watches, were answered in protobuf.
-    pub(crate) fn protobuf_answers(&self) -> (usize, usize) {
+    /// Returns how many lists and watches were answered in protobuf.
+    pub(crate) fn protobuf_answers(&self) -> usize {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner).protobuf_answers
     }
 
@@ -99,10 +99,7 @@ impl tower_service::Service<Request<kube::client::Body>> for Network {
                 is_cut: false,
                 waiting: None,
             }));
-            if is_protobuf(&answer) {
-                let (lists, opened) = &mut watches.protobuf_answers;
-                *(if is_watch { opened } else { lists }) += 1;
-            }
+            watches.protobuf_answers += usize::from(is_protobuf(&answer));
             if is_watch {
                 watches.opened += 1;
                 watches.open.push(Arc::downgrade(&connection));
