@@ -13,6 +13,8 @@ const SAMPLE_BYTES_MAX: usize = 32 << 10;
 const LEVEL: CompressionLevel = 1;
 /// Unused contexts that are kept, for threads that pack and unpack at the same time: 180 KB each.
 const CONTEXTS_MAX: usize = 4;
+/// More than any object that is read from a server has.
+const TEXT_BYTES_MAX: u64 = 65 << 20;
 /// A larger output buffer is not kept with its context.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
 
@@ -69,6 +71,9 @@ impl Dictionary {
     pub(super) fn unpack(&self, frame: &[u8]) -> Result<Vec<u8>, &'static str> {
         let size = zstd_safe::get_frame_content_size(frame).ok().flatten();
         let size = size.ok_or("a frame without its size")?;
+        if size > TEXT_BYTES_MAX {
+            return Err("a frame that claims to be longer than any object");
+        }
         let mut text = Vec::with_capacity(size as usize);
         with_context(|Context { decompressor, .. }| {
             decompressor

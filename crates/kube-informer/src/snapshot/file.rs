@@ -20,6 +20,8 @@ use crate::{Error, Object, Result};
 const FORMAT: &[u8] = b"kube-informer snapshot 1\n";
 /// Fast, and still compresses to a tenth.
 const LEVEL: i32 = 1;
+/// The working memory that a frame may ask for: 8 MiB, more than is needed at this level.
+const WINDOW_LOG_MAX: u32 = 23;
 /// More than any manifest has.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 /// More than any dictionary has.
@@ -120,7 +122,9 @@ fn read_from(
     if format != FORMAT {
         return Err(Problem::Other("is not a snapshot, or has an unsupported format"));
     }
-    let mut frame = BufReader::new(Decoder::with_buffer(file)?.single_frame());
+    let mut frame = Decoder::with_buffer(file)?.single_frame();
+    frame.window_log_max(WINDOW_LOG_MAX)?;
+    let mut frame = BufReader::new(frame);
     let mut bytes = Vec::new();
     take(&mut frame, &mut bytes, MANIFEST_BYTES_MAX)?;
     let manifest: Manifest =

@@ -127,6 +127,22 @@ fn i19_a_snapshot_whose_count_is_wrong_is_not_read() {
     }
 }
 
+#[test]
+fn i19_a_frame_that_asks_for_much_memory_is_not_read() {
+    let file = File::new();
+    write(&file.0, &manifest(3), &objects(3), &packer()).unwrap();
+    let bytes = std::fs::read(&file.0).unwrap();
+    let (format, frame) = bytes.split_at(b"kube-informer snapshot 1\n".len());
+    let content = zstd::decode_all(frame).unwrap();
+    for (window_log, is_read) in [(20, true), (27, false)] {
+        let mut frame = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        frame.window_log(window_log).unwrap();
+        std::io::Write::write_all(&mut frame, &content).unwrap();
+        std::fs::write(&file.0, [format, &frame.finish().unwrap()].concat()).unwrap();
+        assert_eq!(read(&file.0, &packer()).is_ok(), is_read, "{window_log}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

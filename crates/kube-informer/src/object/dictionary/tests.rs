@@ -56,6 +56,16 @@ fn training_takes_a_bounded_part_of_large_texts() {
 }
 
 #[test]
+fn i19_a_frame_that_claims_to_be_huge_is_an_error() {
+    // A frame's magic number, a descriptor that announces eight bytes for the size, and the size.
+    for size in [TEXT_BYTES_MAX + 1, 1 << 40, u64::MAX - 2] {
+        let frame = [&[0x28, 0xb5, 0x2f, 0xfd, 0xe0][..], &size.to_le_bytes(), &[1, 0, 0]].concat();
+        assert_eq!(zstd_safe::get_frame_content_size(&frame).ok().flatten(), Some(size));
+        assert!(dictionary().unpack(&frame).unwrap_err().contains("claims"), "{size}");
+    }
+}
+
+#[test]
 fn a_damaged_frame_is_an_error() {
     let text = &alike(1)[0];
     let frame = dictionary().pack(text).unwrap();

@@ -1,3 +1,4 @@
+mod bounded;
 mod limits;
 mod protobuf;
 
