@@ -55,6 +55,20 @@ impl Message {
         encoder.message(self, self.name(), value)?;
         Ok(encoder.out.finish())
     }
+
+    /// Writes the bare message of an object, as [`encode`](Self::encode) does, from its members.
+    ///
+    /// ```
+    /// let pod = kube_schema::message("v1", "Pod").unwrap();
+    /// let object = serde_json::json!({"metadata": {"name": "web"}});
+    /// assert_eq!(pod.encode_object(object.as_object().unwrap())?, pod.encode(&object)?);
+    /// # Ok::<(), kube_schema::Error>(())
+    /// ```
+    pub fn encode_object(self, object: &Map<String, Value>) -> Result<Vec<u8>, Error> {
+        let mut encoder = Encoder { out: Writer::default(), depth: 1 };
+        encoder.object(self, object)?;
+        Ok(encoder.out.finish())
+    }
 }
 
 /// Writes from the end: fields by descending number, and what they consist of before their tags.

@@ -5,6 +5,8 @@
 //! parts: the object, its metadata, its resourceVersion. Lists, gets, watches and metadata-only
 //! readers all take slices of the same bytes.
 
+mod prepared;
+
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
@@ -12,8 +14,10 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use kube_schema::Message;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+use self::prepared::Prepared;
 use super::key::Key;
 use crate::codec::Encoded;
 use crate::kinds::Resource;
@@ -76,6 +80,8 @@ pub(crate) struct Revision {
     fields: Arc<[Box<str>]>,
     /// The same in protobuf, once a client has asked for it.
     protobuf: OnceLock<Box<Encoded>>,
+    /// Its message, until then, if it was encoded at the write.
+    prepared: Mutex<Option<Box<Prepared>>>,
 }
 
 impl fmt::Debug for Revision {
@@ -105,6 +111,7 @@ pub(crate) struct Draft {
     layout: Layout,
     labels: Labels,
     fields: Arc<[Box<str>]>,
+    prepared: Mutex<Option<Box<Prepared>>>,
 }
 
 impl fmt::Debug for Draft {
@@ -168,6 +175,7 @@ impl Draft {
                 .iter()
                 .map(|field| resource.selected_text(object, field).into())
                 .collect(),
+            prepared: Mutex::new(Prepared::if_wanted(resource, object)),
             json,
         }
     }
@@ -207,8 +215,19 @@ impl Draft {
         let (line, digits) = event_line(&self.json, self.hole(), event_type, version);
         let layout = self.layout;
         let (labels, fields) = (Arc::clone(&self.labels), Arc::clone(&self.fields));
-        let protobuf = OnceLock::new();
-        Revision { version, event_type, key, line, digits, layout, labels, fields, protobuf }
+        Revision {
+            version,
+            event_type,
+            key,
+            line,
+            digits,
+            layout,
+            labels,
+            fields,
+            protobuf: OnceLock::new(),
+            // A draft is sealed once, but for tests.
+            prepared: Mutex::new(self.prepared.lock().take()),
+        }
     }
 }
 
@@ -285,11 +304,12 @@ impl Revision {
             labels: Arc::clone(&self.labels),
             fields: Arc::clone(&self.fields),
             protobuf: OnceLock::new(),
+            prepared: Mutex::new(None),
         }
     }
 
-    /// The object in protobuf, encoded when it is first asked for. It is of the message's kind, whatever the stored
-    /// object calls itself; a kind is kept in one form only.
+    /// Returns the object in protobuf. Unless it was prepared at the write, it is encoded when it is first asked for.
+    /// It is of the message's kind, whatever the stored object calls itself; a kind is kept in one form only.
     pub(crate) fn encoded(
         &self,
         message: Message,
@@ -299,7 +319,12 @@ impl Revision {
         if let Some(encoded) = self.protobuf.get() {
             return Ok(encoded);
         }
-        let raw = message.encode(&Value::Object(self.to_map()))?;
+        Prepared::want(message);
+        let prepared = self.prepared.lock().take();
+        let raw = match prepared.and_then(|prepared| prepared.seal(message, self.version)) {
+            Some(raw) => raw,
+            None => message.encode(&Value::Object(self.to_map()))?,
+        };
         let event_type = self.event_type.as_str();
         Ok(self
             .protobuf
