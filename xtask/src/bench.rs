@@ -12,6 +12,7 @@ mod queues;
 mod report;
 mod server;
 mod show;
+mod slope;
 mod table;
 
 use std::fs;
@@ -23,6 +24,7 @@ use programs::Form;
 use queues::{Load, queues};
 use report::Circumstances;
 use server::Server;
+use slope::Slope;
 use table::Table;
 
 use crate::real_kubernetes::{root, say};
@@ -85,6 +87,9 @@ fn quick(options: &Options, forms: Vec<Form>) -> Result<(), String> {
     if options.wants("queue") {
         tables.push(queues(QUICK_QUEUE, go, &today())?);
     }
+    if tables.is_empty() {
+        return Err(format!("a quick run has none of {:?}", options.only));
+    }
     for table in &tables {
         println!("{}", show::markdown(table));
     }
@@ -105,11 +110,13 @@ fn embedded(options: &Options, forms: Vec<Form>) -> Result<(), String> {
     done(options.wants("queue").then(|| queues(QUEUE, go, &today())))?;
     let mut server = Server::embedded()?;
     let mut measures = Measures { server: &mut server, forms, size: FULL, day: today() };
-    let sync = options.wants("sync");
+    let mut slope = Slope::default();
+    let sync = options.wants("sync") || options.wants("slope");
     for pods in SYNCS {
-        done(sync.then(|| measures.sync(pods, FULL.rounds)))?;
+        slope.add(pods, done(sync.then(|| measures.sync(pods, FULL.rounds)))?);
     }
     done(options.wants("events").then(|| measures.events()))?;
+    done(options.wants("events-protobuf").then(|| measures.protobuf_events()))?;
     done(options.wants("latency").then(|| measures.latency()))?;
     done(options.wants("reconcile").then(|| measures.reconcile()))?;
     done(options.wants("reads").then(|| measures.reads()))?;
@@ -117,25 +124,34 @@ fn embedded(options: &Options, forms: Vec<Form>) -> Result<(), String> {
         measures.handlers(&[1, 10, 100])?.iter().try_for_each(print)?;
     }
     done(options.wants("idle").then(|| measures.idle()))?;
-    done(sync.then(|| measures.sync(LARGE, FULL.rounds)))?;
+    slope.add(LARGE, done(sync.then(|| measures.sync(LARGE, FULL.rounds)))?);
     done(options.wants("relist").then(|| measures.relist(LARGE, FULL.rounds)))?;
-    done(sync.then(|| measures.sync(LARGEST, 1)))
+    done(options.wants("warm").then(|| measures.warm(LARGE, FULL.rounds)))?;
+    slope.add(LARGEST, done(sync.then(|| measures.sync(LARGEST, 1)))?);
+    slope.tables().iter().try_for_each(print)
 }
 
 fn real(options: &Options, forms: Vec<Form>) -> Result<(), String> {
     let mut server = Server::real()?;
     let mut measures = Measures { server: &mut server, forms, size: REAL, day: today() };
-    let sync = options.wants("sync");
-    done(sync.then(|| measures.sync(REAL.cached, REAL.rounds)))?;
+    let mut slope = Slope::default();
+    let sync = options.wants("sync") || options.wants("slope");
+    slope.add(REAL.cached, done(sync.then(|| measures.sync(REAL.cached, REAL.rounds)))?);
     done(options.wants("events").then(|| measures.events()))?;
     done(options.wants("latency").then(|| measures.latency()))?;
     done(options.wants("reconcile").then(|| measures.reconcile()))?;
-    done(sync.then(|| measures.sync(LARGE, REAL.rounds)))
+    slope.add(LARGE, done(sync.then(|| measures.sync(LARGE, REAL.rounds)))?);
+    slope.tables().iter().try_for_each(print)?;
+    done(options.wants("fetch").then(|| measures.fetch(LARGE, REAL.rounds)))?;
+    done(options.wants("warm").then(|| measures.warm(LARGE, REAL.rounds)))?;
+    Ok(())
 }
 
-/// Keeps and prints what was measured, if it was.
-fn done(measured: Option<Result<Table, String>>) -> Result<(), String> {
-    measured.transpose()?.as_ref().map_or(Ok(()), print)
+/// Keeps and prints what was measured, if it was, and gives it back.
+fn done(measured: Option<Result<Table, String>>) -> Result<Option<Table>, String> {
+    let table = measured.transpose()?;
+    table.as_ref().map_or(Ok(()), print)?;
+    Ok(table)
 }
 
 fn print(table: &Table) -> Result<(), String> {

@@ -17,6 +17,8 @@ pub struct Arguments {
     pub handlers: usize,
     /// Whether there is an index by node.
     pub index: bool,
+    /// The file of a snapshot, for forms that write or read one.
+    pub snapshot: PathBuf,
 }
 
 impl Arguments {
@@ -26,8 +28,13 @@ impl Arguments {
     }
 
     fn of(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut found =
-            Self { kubeconfig: PathBuf::new(), form: String::new(), handlers: 1, index: false };
+        let mut found = Self {
+            kubeconfig: PathBuf::new(),
+            form: String::new(),
+            handlers: 1,
+            index: false,
+            snapshot: PathBuf::new(),
+        };
         while let Some(name) = arguments.next() {
             if name == "--index" {
                 found.index = true;
@@ -37,9 +44,11 @@ impl Arguments {
             match &*name {
                 "--kubeconfig" => found.kubeconfig = value.into(),
                 "--form" => found.form = value,
+                "--snapshot" => found.snapshot = value.into(),
                 "--handlers" => found.handlers = value.parse()?,
                 _ => bail!(
-                    "there is no {name}; there are --kubeconfig FILE, --form NAME, --handlers N, --index"
+                    "there is no {name}; there are --kubeconfig FILE, --form NAME, --handlers N, --index, \
+                     --snapshot FILE"
                 ),
             }
         }
@@ -64,8 +73,9 @@ mod tests {
 
     #[test]
     fn what_is_said_is_taken_and_what_is_not_known_is_refused() -> Result<()> {
-        let found = of("--kubeconfig k --form packed --handlers 10 --index")?;
+        let found = of("--kubeconfig k --form packed --handlers 10 --index --snapshot s")?;
         assert_eq!((&*found.form, found.handlers, found.index), ("packed", 10, true));
+        assert_eq!(found.snapshot, PathBuf::from("s"));
         assert!(of("--handlers many").is_err());
         assert!(of("--handlers").is_err());
         assert!(of("--color blue").is_err());

@@ -3,6 +3,7 @@
 //!
 //! - `bench-server` serves the pods (or fills a real API server with them) and changes them,
 //! - `bench-ours` and `bench-kube-rs` cache them, and so does the Go program in `peers/client-go`,
+//! - `bench-fetch` gets and discards them, to show what the server and the network allow,
 //! - `bench-controller-ours` and `bench-controller-kube-rs` reconcile them, as the Go program does in other forms.
 //!
 //! They are told what to do in lines on standard input, and answer each with one line of JSON. See

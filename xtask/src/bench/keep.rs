@@ -39,7 +39,10 @@ pub(super) fn kept() -> Result<Vec<Table>, String> {
 /// The real server first, then the embedded one; measures by importance, then by size.
 fn order(id: &str) -> (usize, usize, usize) {
     let places = ["real", "embedded", "alone"];
-    let measures = ["sync", "relist", "events", "latency", "handlers", "reads", "idle", "queue"];
+    let measures = [
+        "sync", "slope", "fetch", "warm", "relist", "events", "latency", "handlers", "reads",
+        "idle", "queue",
+    ];
     let mut parts = id.split('-');
     let place = parts.next().and_then(|place| places.iter().position(|known| *known == place));
     let name = parts.next().unwrap_or_default();

@@ -1,16 +1,18 @@
 //! The benchmarks. All programs take turns, in several rounds.
 
 use std::collections::HashMap;
+use std::fs;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::process::Program;
-use super::programs::{Form, PLAIN, Start};
+use super::programs::{FLOORS, Form, OURS, OURS_SNAPSHOT, OURS_WARM, PLAIN, Start, fetch};
 use super::server::Server;
 use super::table::{Table, Unit, number};
-use crate::real_kubernetes::say;
+use crate::real_kubernetes::{root, say};
 
 /// How much of everything.
 #[derive(Debug, Clone, Copy)]
@@ -84,8 +86,58 @@ impl Measures<'_> {
         Ok(table)
     }
 
+    /// Gets the list in protobuf and discards it, beside a sync of ours.
+    pub(super) fn fetch(&mut self, pods: usize, rounds: usize) -> Result<Table, String> {
+        self.server.fill(pods)?;
+        let title = format!("The list of {} pods, got and discarded", thousands(pods));
+        let metrics = [("wall", Unit::Seconds), ("CPU", Unit::Seconds)];
+        let mut table = self.table(&format!("fetch-{pods}"), &title, &metrics);
+        let ours = self.forms(|form| form.label == OURS);
+        let floors = FLOORS.iter().filter(|(_, told)| *told != "curl" || has_curl());
+        let floors: Vec<_> = floors.collect();
+        for _ in 0..rounds {
+            for form in &ours {
+                let (_, synced) = self.start(form, PLAIN)?;
+                table.add(form.label, &[number(&synced, "wall")?, number(&synced, "cpu")?]);
+            }
+            for (label, told) in &floors {
+                let fetched = fetch(label, told, self.server.kubeconfig())?.answer()?;
+                if number(&fetched, "bytes")? < pods as f64 {
+                    return Err(format!("{label} has got no list of {pods} pods: {fetched}"));
+                }
+                table.add(label, &[number(&fetched, "wall")?, number(&fetched, "cpu")?]);
+            }
+        }
+        Ok(table)
+    }
+
+    /// Begins with a snapshot in place of a list.
+    pub(super) fn warm(&mut self, pods: usize, rounds: usize) -> Result<Table, String> {
+        self.server.fill(pods)?;
+        let title = format!("Warm start with {} pods", thousands(pods));
+        let metrics = [("wall", Unit::Seconds), ("CPU", Unit::Seconds), ("RSS", Unit::Bytes)];
+        let mut table = self.table(&format!("warm-{pods}"), &title, &metrics);
+        let file = root().join("target/bench/pods.snapshot");
+        // A file of an earlier server would be refused, and the pods listed.
+        let _ = fs::remove_file(&file);
+        let start = Start { snapshot: Some(&file), ..PLAIN };
+        self.start(&OURS_SNAPSHOT, start)?;
+        let ours = self.forms(|form| form.label == OURS);
+        for _ in 0..rounds {
+            for form in ours.iter().chain([&OURS_WARM]) {
+                let (mut client, synced) = self.start(form, start)?;
+                sleep(SETTLE);
+                let resident = number(&client.ask("usage")?, "rss")?;
+                let values = [number(&synced, "wall")?, number(&synced, "cpu")?, resident];
+                table.add(form.label, &values);
+            }
+        }
+        let _ = fs::remove_file(&file);
+        Ok(table)
+    }
+
     /// A client that has all pods, and what it said about that.
-    fn start(&self, form: &Form, start: Start) -> Result<(Program, Value), String> {
+    fn start(&self, form: &Form, start: Start<'_>) -> Result<(Program, Value), String> {
         let mut client = form.start(self.server.kubeconfig(), start)?;
         let synced = client.answer()?;
         let (expected, found) = (self.server.pods + 1, number(&synced, "objects")?);
@@ -98,19 +150,35 @@ impl Measures<'_> {
     /// On the embedded server, events that wait for the client when it is let go, so that nothing but the client is
     /// the limit. The real one would end the watch of a client that stands still: there they come as they are written.
     pub(super) fn events(&mut self) -> Result<Table, String> {
+        let forms = self.forms(|_| true);
+        self.events_of("events", "", &forms)
+    }
+
+    /// The same in protobuf on the embedded server, for programs that can read it: kube-rs cannot, and reads JSON.
+    pub(super) fn protobuf_events(&mut self) -> Result<Table, String> {
+        let forms = self.forms.iter().filter(|form| form.whole && !form.reconciles);
+        let forms: Vec<Form> =
+            forms.filter(|form| form.reads_protobuf() || form.is_kube_rs()).copied().collect();
+        self.events_of("events-protobuf", "in protobuf, ", &forms)
+    }
+
+    fn events_of(&mut self, name: &str, kind: &str, forms: &[Form]) -> Result<Table, String> {
         let (events, pods) = (self.size.events, self.cached()?);
         let how = if self.server.real {
             "as they are written by 24 writers"
         } else {
             "as fast as the client can"
         };
-        let title =
-            format!("{} watch events, {how}, {} pods cached", thousands(events), thousands(pods));
+        let title = format!(
+            "{} watch events, {kind}{how}, {} pods cached",
+            thousands(events),
+            thousands(pods)
+        );
         let metrics = [("CPU for each event", Unit::Seconds), ("events", Unit::PerSecond)];
-        let mut table = self.table("events", &title, &metrics);
+        let mut table = self.table(name, &title, &metrics);
         for _ in 0..self.size.rounds {
-            for form in self.forms(|_| true) {
-                let (mut client, _) = self.start(&form, PLAIN)?;
+            for form in forms {
+                let (mut client, _) = self.start(form, PLAIN)?;
                 table.add(form.label, &self.push(&mut client)?);
             }
         }
@@ -155,7 +223,7 @@ impl Measures<'_> {
         for _ in 0..self.size.rounds {
             for (count, table) in counts.iter().zip(&mut tables) {
                 for form in self.forms(|form| with_handlers.contains(&form.label)) {
-                    let start = Start { handlers: *count, index: false };
+                    let start = Start { handlers: *count, ..PLAIN };
                     let (mut client, _) = self.start(&form, start)?;
                     table.add(form.label, &self.push(&mut client)?);
                 }
@@ -183,7 +251,7 @@ impl Measures<'_> {
         name: &str,
         what: &str,
         forms: &[Form],
-        start: Start,
+        start: Start<'_>,
     ) -> Result<Table, String> {
         let (pods, rate) = (self.cached()?, self.size.rate);
         let title = format!("{rate} {what}, {} pods cached", thousands(pods));
@@ -283,6 +351,11 @@ impl Measures<'_> {
         }
         Ok(table)
     }
+}
+
+fn has_curl() -> bool {
+    let curl = Command::new("curl").arg("--version").stdout(Stdio::null()).status();
+    curl.is_ok_and(|status| status.success())
 }
 
 /// Seconds from each write to when it was seen; writes that were never seen by themselves are left out.

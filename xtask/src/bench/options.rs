@@ -7,7 +7,7 @@ usage: cargo xtask bench [--quick] [--real] [--only NAME]… [--report]
                 what peers/bench/floors.toml says
   --real        on the real kube-apiserver in place of the embedded server (built with Go where it is not there yet)
   --only NAME   the measures with this in their name: sync, events, latency, reconcile, relist, handlers,
-                reads, idle, queue
+                reads, idle, queue, fetch, warm, slope (of memory and time, from one sync to the next)
   --report      measures nothing: writes BENCHMARKS.md from what was measured last";
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -33,6 +33,11 @@ impl Options {
                 },
                 other => return Err(format!("there is no {other:?}\n\n{USAGE}")),
             }
+        }
+        if options.quick && options.real {
+            return Err(format!(
+                "--quick compares with floors that hold on the embedded server: leave out one of --quick and --real\n\n{USAGE}"
+            ));
         }
         Ok(options)
     }
@@ -61,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_refused_with_the_usage() {
-        for line in ["--only", "--fast", "sync"] {
+        for line in ["--only", "--fast", "sync", "--quick --real", "--real --only sync --quick"] {
             assert!(of(line).is_err_and(|message| message.contains("usage:")), "{line}");
         }
     }

@@ -11,7 +11,8 @@ use crate::real_kubernetes::{cargo, root, say};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum On {
     Every,
-    /// The embedded one keeps JSON, and makes protobuf of it when it is asked to: its own speed would be measured.
+    /// Protobuf, which the embedded server keeps beside its JSON only for what is read so: its measure there is
+    /// [`Measures::protobuf_events`](super::measures::Measures::protobuf_events).
     Real,
     /// In JSON, as its peers there.
     Embedded,
@@ -44,9 +45,18 @@ pub(super) struct Form {
     pub(super) reconciles: bool,
 }
 
+/// The programs that show what the server and the network allow, and how they are told to.
+pub(super) const FLOORS: [(&str, &str); 2] =
+    [("floor, plain HTTP client", "http"), ("floor, curl", "curl")];
+/// As which those begin.
+pub(super) const FLOOR: &str = "floor";
+
 /// As which all of ours begin.
 pub(super) const OUR_NAME: &str = "ours";
 pub(super) const OURS: &str = "ours, packed";
+/// With a snapshot in place of a list, and the form that writes that.
+pub(super) const OURS_WARM: Form = form("ours, warm start", "bench-ours", "warm");
+pub(super) const OURS_SNAPSHOT: Form = form("ours, with a snapshot", "bench-ours", "snapshot");
 pub(super) const OURS_DECODED: &str = "ours, decoded";
 pub(super) const OURS_METADATA: &str = "ours, metadata alone";
 /// The work queue, which has one form.
@@ -92,25 +102,45 @@ pub(super) const FORMS: [Form; 18] = [
 
 /// How a client is started.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Start {
+pub(super) struct Start<'a> {
     pub(super) handlers: usize,
     pub(super) index: bool,
+    /// The file that forms with a snapshot write or read.
+    pub(super) snapshot: Option<&'a Path>,
 }
 
-pub(super) const PLAIN: Start = Start { handlers: 1, index: false };
+pub(super) const PLAIN: Start<'_> = Start { handlers: 1, index: false, snapshot: None };
 
 impl Form {
-    pub(super) fn start(&self, kubeconfig: &Path, start: Start) -> Result<Program, String> {
+    pub(super) fn start(&self, kubeconfig: &Path, start: Start<'_>) -> Result<Program, String> {
         let mut command = Command::new(directory().join(self.program));
         command.arg("--kubeconfig").arg(kubeconfig).args(["--form", self.told]);
         command.args(["--handlers", &start.handlers.to_string()]);
         command.args(start.index.then_some("--index"));
+        if let Some(file) = start.snapshot {
+            command.arg("--snapshot").arg(file);
+        }
         Program::start(self.label, &mut command)
+    }
+
+    /// Whether it reads protobuf where it can.
+    pub(super) fn reads_protobuf(&self) -> bool {
+        self.on == On::Real
+    }
+
+    pub(super) fn is_kube_rs(&self) -> bool {
+        self.program == "bench-kube-rs"
     }
 
     pub(super) fn is_go(&self) -> bool {
         self.program == "bench-client-go"
     }
+}
+
+/// Starts a program that gets all pods and discards them.
+pub(super) fn fetch(label: &str, told: &str, kubeconfig: &Path) -> Result<Program, String> {
+    let mut command = Command::new(directory().join("bench-fetch"));
+    Program::start(label, command.arg("--kubeconfig").arg(kubeconfig).args(["--form", told]))
 }
 
 pub(super) fn directory() -> PathBuf {

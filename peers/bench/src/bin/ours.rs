@@ -38,12 +38,15 @@ impl Ours {
     async fn synced(arguments: &Arguments) -> Result<Self> {
         let factory = SharedInformerFactory::new(arguments.client().await?);
         let pods: SharedInformer<Pod> = match &*arguments.form {
-            "packed" => factory.informer(),
+            "packed" | "snapshot" => factory.informer(),
+            "warm" => factory.builder_for().warm_start(&arguments.snapshot).build(),
             "json" => factory.builder_for().protobuf(false).build(),
             "plain" => factory.builder_for().storage(Storage::Plain).build(),
             "decoded" => factory.builder_for().storage(Storage::Decoded).build(),
             "metadata" => factory.builder_for::<PartialObjectMeta<Pod>>().build().cast(),
-            other => bail!("there is no form {other:?}: packed, json, plain, decoded, metadata"),
+            other => bail!(
+                "there is no form {other:?}: packed, snapshot, warm, json, plain, decoded, metadata"
+            ),
         };
         let by_node = arguments.index.then(|| pods.index_by_field("spec.nodeName")).transpose()?;
         let (seen, relist) = (Arc::new(Seen::default()), Arc::new(AtomicU64::new(0)));
@@ -56,6 +59,9 @@ impl Ours {
         factory.wait_for_sync().await?;
         for handler in &handlers {
             handler.wait_for_sync().await?;
+        }
+        if arguments.form == "snapshot" {
+            pods.snapshot(&arguments.snapshot).await?;
         }
         let lister = pods.lister();
         Ok(Self { _factory: factory, lister, by_node, handlers, seen, relist })
