@@ -14,15 +14,20 @@ use kube_core::{ApiResource, GroupVersionKind};
 use kube_informer::list_watch::{ListItem, ListOptions, WatchItem, WatchOptions};
 use kube_informer::{KubeListWatch, ListWatch, Object};
 use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
 
-/// Runs to the end, in time that passes only while everything waits.
+/// A runtime whose time passes only while everything waits.
+pub fn runtime() -> Runtime {
+    let mut runtime = Builder::new_current_thread();
+    runtime.enable_time().start_paused(true).build().expect("a runtime can be built")
+}
+
+/// Runs to the end, on the runtime of this thread.
 pub fn run<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime can be built");
-    runtime.block_on(work)
+    thread_local! {
+        static RUNTIME: Runtime = runtime();
+    }
+    RUNTIME.with(|runtime| runtime.block_on(work))
 }
 
 pub fn pods() -> ApiResource {
