@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     SCENE.with(|Scene { runtime, client }| runtime.block_on(begin(client, &path)));
 });
 
-/// What all runs share: making a server takes longer than reading a snapshot.
+/// The parts that all runs share: making a server takes longer than reading a snapshot.
 struct Scene {
     runtime: Runtime,
     client: Client,

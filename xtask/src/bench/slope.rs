@@ -3,7 +3,7 @@
 use super::measures::thousands;
 use super::table::{Table, Unit};
 
-/// What grows with the number of pods.
+/// The metrics that grow with the number of pods.
 const GROWING: [(&str, &str, Unit); 3] = [
     ("RSS", "RSS for each further pod", Unit::Bytes),
     ("CPU", "CPU for each further pod", Unit::Seconds),
@@ -51,21 +51,24 @@ mod tests {
     use super::super::programs::OURS;
     use super::*;
 
-    fn sync(pods: usize, rounds: &[[f64; 3]]) -> Option<Table> {
+    fn sync(pods: usize, rounds: &[[f64; 3]]) -> Table {
         let metrics = [("wall", Unit::Seconds), ("CPU", Unit::Seconds), ("RSS", Unit::Bytes)];
         let mut table = Table::new(&format!("real-sync-{pods}"), "", "", &metrics);
-        rounds.iter().for_each(|values| table.add(OURS, values));
-        Some(table)
+        for values in rounds {
+            table.add(OURS, values);
+        }
+        table
     }
 
     #[test]
     fn each_further_pod_costs_the_difference_of_the_medians() {
         let mut slope = Slope::default();
-        slope.add(1_000, sync(1_000, &[[9.0, 9.0, 9.0]]));
-        slope.add(10_000, sync(10_000, &[[1.0, 2.0, 1e6], [1.0, 2.0, 2e6], [1.0, 2.0, 9e6]]));
+        slope.add(1_000, Some(sync(1_000, &[[9.0, 9.0, 9.0]])));
+        let rounds = [[1.0, 2.0, 1e6], [1.0, 2.0, 2e6], [1.0, 2.0, 9e6]];
+        slope.add(10_000, Some(sync(10_000, &rounds)));
         slope.add(30_000, None);
         assert!(slope.tables().is_empty(), "there is one sync only");
-        slope.add(30_000, sync(30_000, &[[3.0, 2.2, 12e6]]));
+        slope.add(30_000, Some(sync(30_000, &[[3.0, 2.2, 12e6]])));
         let tables = slope.tables();
         assert_eq!((tables.len(), &*tables[0].id), (1, "real-slope-30000"));
         let values = GROWING.map(|(_, name, _)| tables[0].value(OURS, name));

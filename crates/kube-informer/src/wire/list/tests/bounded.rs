@@ -1,4 +1,4 @@
-//! What is buffered is bounded, whatever comes.
+//! The readers buffer no more than their limit, whatever comes.
 
 use super::*;
 
