@@ -40,7 +40,9 @@ async fn fetch(arguments: &Arguments) -> Result<usize> {
     ensure!(answer.status().is_success(), "the server answers {}", answer.status());
     let (mut body, mut bytes) = (answer.into_body(), 0);
     while let Some(frame) = body.frame().await {
-        bytes += frame?.data_ref().map_or(0, |data| data.len());
+        if let Some(data) = frame?.data_ref() {
+            bytes += data.len();
+        }
     }
     Ok(bytes)
 }
