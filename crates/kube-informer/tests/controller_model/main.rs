@@ -27,6 +27,7 @@ mod checks;
 mod faults;
 mod keeper;
 #[path = "../model/network.rs"]
+#[allow(dead_code, reason = "shared with the model of informers")]
 mod network;
 mod panics;
 mod parents;
