@@ -28,6 +28,17 @@ pub const ACCEPT_BYTES_MAX: usize = 4 * 1024;
 /// All headers of one HTTP/1 request: Go's default is 1 MiB; no client that we know needs 64 KiB.
 pub const HEADER_BYTES_MAX: usize = 64 * 1024;
 
+/// Errors about fields that one answer lists: more than anybody reads, and few enough that a body of
+/// bad labels is not answered with a hundred times its size.
+pub const FIELD_ERRORS_MAX: usize = 100;
+
+/// Bytes of a value, and of the words about it, that such an error repeats.
+pub const FIELD_TEXT_BYTES_MAX: usize = 2 * 1024;
+
+/// Items of lists that the operations of one JSON patch may shift, all in all: each insertion at the
+/// front of a long list moves everything in it.
+pub const JSON_PATCH_SHIFTED_MAX: usize = 10_000_000;
+
 /// How deep JSON in a request may nest: the recursion limit of `serde_json`, which keeps a body of
 /// brackets from using up the stack. Kubernetes' own objects stay under 40.
 pub const JSON_DEPTH_MAX: usize = 128;

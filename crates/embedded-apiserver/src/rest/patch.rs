@@ -15,7 +15,9 @@ use super::Call;
 use super::write::{check_options, modify};
 use crate::body::Body;
 use crate::kinds::Resource;
-use crate::limits::{JSON_PATCH_COPY_BYTES_MAX, JSON_PATCH_OPERATIONS_MAX, OBJECT_DEPTH_MAX};
+use crate::limits::{
+    JSON_PATCH_COPY_BYTES_MAX, JSON_PATCH_OPERATIONS_MAX, JSON_PATCH_SHIFTED_MAX, OBJECT_DEPTH_MAX,
+};
 use crate::negotiate;
 use crate::object::{self, Object};
 use crate::response::encoded;
@@ -180,7 +182,7 @@ fn added_instead(operation: &PatchOperation, value: &Value) -> Option<PatchOpera
 /// Applies a JSON patch, within bounds: what it adds came with the body, which is bounded, but copies
 /// of copies double in size, and in depth.
 fn apply_operations(object: &mut Value, patch: &json_patch::Patch) -> Result<(), Status> {
-    let mut copied = 0;
+    let (mut copied, mut shifts) = (0, 0_usize);
     for operation in &patch.0 {
         if finds_nothing(operation, object) {
             continue;
@@ -203,6 +205,17 @@ fn apply_operations(object: &mut Value, patch: &json_patch::Patch) -> Result<(),
                 ),
             ));
         }
+        shifts = shifts.saturating_add(shifted(object, operation));
+        if shifts > JSON_PATCH_SHIFTED_MAX {
+            return Err(Status::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "RequestEntityTooLarge",
+                format!(
+                    "Request entity too large: the patch shifts more than {JSON_PATCH_SHIFTED_MAX} \
+                     items of lists: replace the lists instead"
+                ),
+            ));
+        }
         let placed = match operation {
             PatchOperation::Add(add) => Some(&add.value),
             PatchOperation::Replace(replace) => Some(&replace.value),
@@ -217,6 +230,23 @@ fn apply_operations(object: &mut Value, patch: &json_patch::Patch) -> Result<(),
             .map_err(|_| Status::unprocessable())?;
     }
     Ok(())
+}
+
+/// Returns how many items of lists an operation shifts: all behind the one that it adds or removes.
+fn shifted(value: &Value, operation: &PatchOperation) -> usize {
+    let behind = |path: &str| {
+        let Some((list, at)) = path.rsplit_once('/') else { return 0 };
+        let items = value.pointer(list).and_then(Value::as_array).map_or(0, Vec::len);
+        // Behind `-` there is nothing.
+        items.saturating_sub(at.parse().unwrap_or(items))
+    };
+    match operation {
+        PatchOperation::Add(_) | PatchOperation::Remove(_) | PatchOperation::Copy(_) => {
+            behind(operation.path().as_str())
+        }
+        PatchOperation::Move(change) => behind(change.from.as_str()) + behind(change.path.as_str()),
+        PatchOperation::Replace(_) | PatchOperation::Test(_) => 0,
+    }
 }
 
 /// About how many bytes a value is as JSON.
@@ -255,6 +285,19 @@ mod tests {
         assert_eq!(refused.code, StatusCode::PAYLOAD_TOO_LARGE);
         let twice = applied(&object, &vec![double; 2].into()).unwrap();
         assert_eq!(twice["list"][2][1], object["list"]);
+    }
+
+    #[test]
+    fn insertions_at_the_front_of_a_long_list_are_bounded() {
+        let object = json!({"metadata": {"name": "a"}, "list": vec![1; 100_000]});
+        let patch = |path: &str, times| {
+            let add = json!({"op": "add", "path": path, "value": 0});
+            applied(&object, &vec![add; times].into())
+        };
+        let refused = patch("/list/0", 200).map(drop).unwrap_err();
+        assert_eq!(refused.code, StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(patch("/list/0", 50).unwrap()["list"].as_array().unwrap().len(), 100_050);
+        assert_eq!(patch("/list/-", 5_000).unwrap()["list"].as_array().unwrap().len(), 105_000);
     }
 
     #[test]
