@@ -7,6 +7,7 @@
 //!   sees a reset, as it would if the process had died.
 
 mod accept;
+mod activity;
 mod host;
 mod identity;
 mod kubeconfig;

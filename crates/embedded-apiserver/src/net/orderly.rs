@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use super::activity::OpenRequest;
 use crate::body::Body;
 
 /// A response's body on its way to a socket. Only watches wait for more to send, so that only they
@@ -15,11 +16,12 @@ use crate::body::Body;
 pub(super) struct Orderly {
     body: Body,
     closing: Pin<Box<WaitForCancellationFutureOwned>>,
+    _open: OpenRequest,
 }
 
 impl Orderly {
-    pub(super) fn new(body: Body, closing: CancellationToken) -> Self {
-        Self { body, closing: Box::pin(closing.cancelled_owned()) }
+    pub(super) fn new(body: Body, closing: CancellationToken, open: OpenRequest) -> Self {
+        Self { body, closing: Box::pin(closing.cancelled_owned()), _open: open }
     }
 }
 

@@ -141,3 +141,20 @@ async fn nobody_takes_forever_to_ask() {
         line.reins.tasks.wait().await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_of_http2_is_closed() {
+    let mut line = Line::new().await;
+    // The preface and empty settings, and then nothing: time moves to the end of the patience.
+    line.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await;
+    // One request without a token's rights or a body: HEADERS with `GET /version`, from the static table.
+    let head = b"\x82\x86\x41\x09localhost\x44\x08/version";
+    let mut frame = vec![0, 0, head.len() as u8, 1, 5, 0, 0, 0, 1];
+    frame.extend_from_slice(head);
+    line.peer.write_all(&frame).await.unwrap();
+    let mut rest = Vec::new();
+    let ended = line.peer.read_to_end(&mut rest).await;
+    assert!(ended.map_or_else(|error| error.kind() == ErrorKind::ConnectionReset, |_| true));
+    assert!(!rest.is_empty());
+    line.reins.tasks.wait().await;
+}

@@ -1,6 +1,5 @@
 //! One connection, from the handshake to its end, orderly or broken.
 
-use std::future::pending;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,16 +11,19 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::sleep;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Reins;
+use super::activity::Activity;
 use super::orderly::Orderly;
 use super::socket::Socket;
 use super::streams::Streams;
 use crate::codec::Codec;
 use crate::connection::Connection;
-use crate::limits::{HEADER_BYTES_MAX, HEADER_TIMEOUT, STREAM_BYTES_MAX, STREAMS_MAX};
+use crate::limits::{
+    HEADER_BYTES_MAX, HEADER_TIMEOUT, SHUTDOWN_GRACE, STREAM_BYTES_MAX, STREAMS_MAX,
+};
 use crate::response::failure;
 use crate::service::Origin;
 
@@ -30,8 +32,7 @@ use crate::service::Origin;
 struct Wire {
     reins: Arc<Reins>,
     connection: Connection,
-    /// Cancelled by the first request.
-    begun: CancellationToken,
+    activity: Activity,
 }
 
 /// Serves a connection until it ends. It breaks when connections do, from now on.
@@ -42,7 +43,7 @@ pub(super) fn serve(
 ) -> impl Future<Output = ()> + Send {
     let restarted = reins.shared.connections.current();
     let socket = Socket::new(stream, connection.clone());
-    let wire = Wire { reins, connection, begun: CancellationToken::new() };
+    let wire = Wire { reins, connection, activity: Activity::default() };
     run(wire, socket, restarted)
 }
 
@@ -66,7 +67,7 @@ async fn run(wire: Wire, socket: Socket, restarted: CancellationToken) {
                 () = wire.reins.closing.cancelled() => {}
             }
         }
-        () = wire.until_late() => {}
+        () = wire.activity.until_late(HEADER_TIMEOUT) => {}
         () = &mut spoken => return,
     }
     // What speaks is dropped next, and the socket with it.
@@ -74,14 +75,6 @@ async fn run(wire: Wire, socket: Socket, restarted: CancellationToken) {
 }
 
 impl Wire {
-    /// Until the first request is overdue. HTTP/1 looks after the ones that follow.
-    async fn until_late(&self) {
-        tokio::select! {
-            () = sleep(HEADER_TIMEOUT) => {}
-            () = self.begun.cancelled() => pending().await,
-        }
-    }
-
     async fn speak(&self, socket: Socket) {
         let Some(tls) = &self.reins.tls else {
             return self.speak_http(socket).await;
@@ -110,6 +103,12 @@ impl Wire {
                 served.as_mut().graceful_shutdown();
                 served.await
             }
+            // HTTP/1 does this itself; an HTTP/2 connection would stay for ever.
+            () = self.activity.until_idle(HEADER_TIMEOUT) => {
+                served.as_mut().graceful_shutdown();
+                // A client that is gone does not take part in it.
+                timeout(SHUTDOWN_GRACE, served).await.unwrap_or(Ok(()))
+            }
             ended = &mut served => ended,
         };
         if let Err(error) = ended {
@@ -118,14 +117,16 @@ impl Wire {
     }
 
     async fn answer(self, mut request: Request<Incoming>) -> io::Result<Response<Orderly>> {
-        self.begun.cancel();
+        let open = self.activity.begin();
         if let Err(status) = self.reins.host_rule.check(&request) {
             let refused = failure(&status, Codec::Json);
-            return Ok(refused.map(|body| Orderly::new(body, self.reins.closing.clone())));
+            return Ok(refused.map(|body| Orderly::new(body, self.reins.closing.clone(), open)));
         }
         request.extensions_mut().insert(self.connection.clone());
         match self.reins.shared.serve(request, &Origin::Socket).await {
-            Ok(response) => Ok(response.map(|body| Orderly::new(body, self.reins.closing.clone()))),
+            Ok(response) => {
+                Ok(response.map(|body| Orderly::new(body, self.reins.closing.clone(), open)))
+            }
             Err(error) => {
                 // HTTP/2 would end just this one request; a failure here is one of the connection.
                 self.connection.reset();
