@@ -105,7 +105,7 @@ impl Access {
         Self { tokens: RwLock::default(), denials: RwLock::default(), required }
     }
 
-    /// Lets whoever shows `token` in as `user`.
+    /// Takes requests with `token` as those of `user`.
     pub fn add_token(&self, token: impl Into<String>, user: impl Into<Arc<str>>) {
         self.tokens.write().insert(token.into(), user.into());
     }

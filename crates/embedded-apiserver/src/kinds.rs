@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 pub(crate) use registry::{Registry, versions};
+pub(crate) use selectable::field_text;
 
 use crate::status::GroupResource;
 
@@ -37,7 +38,7 @@ pub(crate) struct Resource {
     pub(crate) unconditional_update: bool,
     pub(crate) name_rule: NameRule,
     /// Field selectors beside `metadata.name` and `metadata.namespace`, as dotted paths.
-    pub(crate) selectable: Vec<Text>,
+    pub(crate) selectable: Arc<[Text]>,
     /// Printer columns of a custom resource; built-in kinds have theirs in `print`.
     pub(crate) columns: Vec<PrinterColumn>,
     pub(crate) custom: bool,

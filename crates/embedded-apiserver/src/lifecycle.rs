@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use parking_lot::MutexGuard;
 use serde_json::{Value, json};
 
 use crate::kinds::crd;
@@ -11,7 +12,7 @@ use crate::object::{self, Object};
 use crate::request::Target;
 use crate::server::Shared;
 use crate::status::{Cause, FieldError, Status};
-use crate::store::{Key, PageRequest};
+use crate::store::{Draft, Key, PageRequest, Revision, Stale};
 
 const NAMESPACES: &str = "namespaces";
 const EVENTS: &str = "events";
@@ -30,18 +31,31 @@ fn is_pod(target: &Target) -> bool {
     target.resource.group.is_empty() && target.resource.plural == "pods"
 }
 
-/// An object is created only in a namespace that exists and is not on its way out.
-pub(crate) fn check_namespace(shared: &Shared, target: &Target, name: &str) -> Result<(), Status> {
+/// Keeps other writes of definitions away: what is stored and what is served change together.
+pub(crate) fn hold_definitions<'a>(
+    shared: &'a Shared,
+    target: &Target,
+) -> Option<MutexGuard<'a, ()>> {
+    is_crd(target).then(|| shared.definitions.lock())
+}
+
+/// An object is created only in a namespace that exists and is not on its way out. Returns that
+/// namespace, which must not change before the object is stored: see [`create`].
+pub(crate) fn check_namespace(
+    shared: &Shared,
+    target: &Target,
+    name: &str,
+) -> Result<Option<Arc<Revision>>, Status> {
     let Some(namespace) = target.namespace.as_deref().filter(|_| target.resource.namespaced) else {
-        return Ok(());
+        return Ok(None);
     };
     let namespaces = crate::status::GroupResource { group: "", resource: NAMESPACES };
     let found = shared
         .store
         .get(NAMESPACES, &Key::new("", namespace))
         .ok_or_else(|| Status::not_found(namespaces, namespace))?;
-    if !found.fields().iter().any(|phase| &**phase == TERMINATING) {
-        return Ok(());
+    if !is_terminating(&found) {
+        return Ok(Some(found));
     }
     let why = format!(
         "unable to create new content in namespace {namespace} because it is being terminated"
@@ -53,6 +67,30 @@ pub(crate) fn check_namespace(shared: &Shared, target: &Target, name: &str) -> R
         field: "metadata.namespace".to_owned(),
     });
     Err(status)
+}
+
+/// Stores a new object in the namespace that [`check_namespace`] has found.
+pub(crate) fn create(
+    shared: &Shared,
+    target: &Target,
+    draft: &Draft,
+    namespace: Option<&Revision>,
+) -> Result<Arc<Revision>, Stale> {
+    let holder = namespace.map(|namespace| (NAMESPACES, namespace));
+    shared.store.create(&target.resource.table, draft, holder)
+}
+
+/// Removes an object: a namespace only if nothing has been created in it meanwhile.
+pub(crate) fn remove(
+    shared: &Shared,
+    target: &Target,
+    key: &Key,
+    version: u64,
+) -> Result<Arc<Revision>, Stale> {
+    if is_namespace(target) {
+        return shared.store.delete_vacant(NAMESPACES, key, version, EVENTS);
+    }
+    shared.store.delete(&target.resource.table, key, version)
 }
 
 /// Completes and checks an object of these kinds before it is stored for the first time.
@@ -175,14 +213,22 @@ pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target) {
     let Some(namespace) = target.namespace.as_deref().filter(|_| target.resource.namespaced) else {
         return;
     };
-    let key = Key::new("", namespace);
-    let Some(found) = shared.store.get(NAMESPACES, &key) else { return };
-    let terminating = found.fields().iter().any(|phase| &**phase == TERMINATING);
-    let may_go = || object::may_go(&found.to_map());
-    if terminating && is_vacant(shared, namespace) && may_go() {
-        delete_events(shared, namespace);
+    if let Some(found) = shared.store.get(NAMESPACES, &Key::new("", namespace)) {
+        release(shared, &found);
+    }
+}
+
+fn is_terminating(namespace: &Revision) -> bool {
+    namespace.fields().iter().any(|phase| &**phase == TERMINATING)
+}
+
+/// Lets a namespace go that has waited for what was in it.
+fn release(shared: &Shared, namespace: &Revision) {
+    let name = namespace.key().name();
+    if is_terminating(namespace) && is_vacant(shared, name) && object::may_go(&namespace.to_map()) {
+        delete_events(shared, name);
         // If it changed meanwhile, that change's own deletion looks again.
-        drop(shared.store.delete(NAMESPACES, &key, found.version()));
+        drop(shared.store.delete_vacant(NAMESPACES, namespace.key(), namespace.version(), EVENTS));
     }
 }
 
@@ -191,4 +237,9 @@ fn end_custom(shared: &Arc<Shared>, definition: &Value) {
     let Some((group, plural)) = crd::names(definition) else { return };
     let Some(table) = shared.unserve_custom(group, plural) else { return };
     shared.store.close_table(&table);
+    // Its objects may have been the last ones in namespaces that are on their way out.
+    let namespaces = shared.store.list(NAMESPACES, None, &PageRequest::default());
+    for namespace in namespaces.into_iter().flat_map(|page| page.items) {
+        release(shared, &namespace);
+    }
 }

@@ -29,6 +29,8 @@ enum Field {
     Namespace,
     /// Position in `Revision::fields`.
     At(usize),
+    /// A path into a custom object.
+    Path(String),
 }
 
 impl Matcher {
@@ -101,10 +103,11 @@ impl Select for Matcher {
 
 impl Term {
     fn matches(&self, revision: &Revision) -> bool {
-        let value = match self.field {
+        let value = match &self.field {
             Field::Name => revision.key().name(),
             Field::Namespace => revision.key().namespace(),
-            Field::At(at) => revision.fields().get(at).map_or("", |value| &**value),
+            Field::At(at) => revision.fields().get(*at).map_or("", |value| &**value),
+            Field::Path(path) => &revision.custom_field(path),
         };
         (value == self.value) == self.equal
     }
@@ -124,6 +127,7 @@ fn field_of(resource: &Resource, storage: &Resource, field: &str) -> Result<Fiel
     Ok(match field {
         "metadata.name" => Field::Name,
         "metadata.namespace" => Field::Namespace,
+        field if resource.custom => Field::Path(field.to_owned()),
         field => {
             let stored = resource.stored_name(field);
             let at = storage.selectable.iter().position(|other| other == stored);

@@ -1,6 +1,7 @@
 //! What a write does to an object beyond what the client said: the fields that belong to the server,
 //! the wall between spec and status, generation, defaults.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
@@ -161,12 +162,8 @@ fn tidy(metadata: &mut Object) {
     if let Some(Value::Array(owners)) = metadata.get_mut("ownerReferences")
         && owners.len() > 1
     {
-        let mut seen = Vec::with_capacity(owners.len());
-        owners.retain(|owner| {
-            let new = !seen.contains(owner);
-            seen.extend(new.then(|| owner.clone()));
-            new
-        });
+        let mut seen = HashSet::with_capacity(owners.len());
+        owners.retain(|owner| seen.insert(owner.clone()));
     }
     for list in ["finalizers", "ownerReferences"] {
         if metadata.get(list).and_then(Value::as_array).is_some_and(Vec::is_empty) {
@@ -303,7 +300,8 @@ pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed
     }
     match old.get("generation").and_then(Value::as_i64) {
         Some(generation) => {
-            let generation = generation + i64::from(changed);
+            // Where nobody counts, a client may have set the last number that there is.
+            let generation = generation.saturating_add(i64::from(changed));
             new.insert("generation".to_owned(), json!(generation));
         }
         None => drop(new.remove("generation")),

@@ -1,4 +1,4 @@
-//! What was asked and what was delivered to whom: the oracle of tests.
+//! Requests and deliveries to watches, as they happened: the oracle of tests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

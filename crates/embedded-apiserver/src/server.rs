@@ -1,5 +1,6 @@
 //! The server: its state, its options, and what a test can do to it.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -76,6 +77,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) store: Store,
     pub(crate) registry: RwLock<Registry>,
+    /// Held while a definition is written and what it serves changes, so that the two agree.
+    pub(crate) definitions: Mutex<()>,
     pub(crate) access: Access,
     pub(crate) record: Record,
     pub(crate) faults: FaultState,
@@ -255,6 +258,7 @@ impl Builder {
             store: Store::new(self.options.history_window, self.options.history_bytes_max)
                 .counting_from(self.first_version),
             registry: RwLock::new(Registry::new()),
+            definitions: Mutex::new(()),
             access,
             record: Record::default(),
             faults: FaultState::default(),
@@ -365,6 +369,7 @@ impl ApiServer {
     /// The same under running watches, which are not told, and are given nothing until the versions
     /// have passed the point where they were: what a proxy between client and server can make of it.
     pub fn restore_silently(&self, snapshot: &Snapshot) {
+        let _definitions = self.shared.definitions.lock();
         self.shared.store.restore(snapshot);
         self.shared.reload_custom();
     }
@@ -400,40 +405,54 @@ impl Shared {
         Ok(slot)
     }
 
-    /// Serves the resource of a `CustomResourceDefinition`.
+    /// Serves the versions of a `CustomResourceDefinition` that are to be served, and no others. If
+    /// there are none, its objects are kept and its watches end.
     pub(crate) fn serve_custom(&self, definition: &Value) {
+        let Some((group, plural)) = crd::names(definition) else { return };
         let resources = crd::resources(definition);
-        for resource in &resources {
-            self.store.open_table(&resource.table);
+        let is_served = !resources.is_empty();
+        if is_served {
+            self.store.open_table(&crd::table(group, plural));
         }
-        self.registry.write().insert_custom(resources);
+        {
+            let mut registry = self.registry.write();
+            registry.remove_custom(group, plural);
+            registry.insert_custom(resources);
+        }
+        if !is_served && !self.registry.read().has_built_in(group, plural) {
+            self.store.end_watches(&crd::table(group, plural));
+        }
     }
 
-    /// Stops serving a custom resource. The table of its objects, if it was served.
+    /// Stops serving a custom resource. Returns the table of its objects; None if the resource is
+    /// built in.
     pub(crate) fn unserve_custom(&self, group: &str, plural: &str) -> Option<Arc<str>> {
         let mut registry = self.registry.write();
-        let served = registry.group(group).iter().find(|r| r.custom && r.plural == plural);
-        let table = served.map(|resource| Arc::clone(&resource.table))?;
+        if registry.has_built_in(group, plural) {
+            return None;
+        }
         registry.remove_custom(group, plural);
-        Some(table)
+        Some(crd::table(group, plural))
     }
 
     /// Serves exactly the custom resources whose definitions are stored.
     fn reload_custom(&self) {
         let mut registry = Registry::new();
-        let table = format!("{}.{}", crd::PLURAL, crd::GROUP);
+        let mut defined = HashSet::new();
+        let table = crd::table(crd::GROUP, crd::PLURAL);
         for definition in
             self.store.list(&table, None, &PageRequest::default()).into_iter().flat_map(|p| p.items)
         {
-            let resources = crd::resources(&Value::Object(definition.to_map()));
-            for resource in &resources {
-                self.store.open_table(&resource.table);
-            }
-            registry.insert_custom(resources);
+            let definition = Value::Object(definition.to_map());
+            let Some((group, plural)) = crd::names(&definition) else { continue };
+            let table = crd::table(group, plural);
+            self.store.open_table(&table);
+            defined.insert(table);
+            registry.insert_custom(crd::resources(&definition));
         }
         let old = std::mem::replace(&mut *self.registry.write(), registry);
-        let registry = self.registry.read();
-        for gone in old.iter().filter(|r| registry.get(&r.group, &r.version, &r.plural).is_none()) {
+        // All versions of a resource share a table: it is closed when its definition is gone.
+        for gone in old.iter().filter(|r| r.custom && !defined.contains(&r.table)) {
             self.store.close_table(&gone.table);
         }
     }

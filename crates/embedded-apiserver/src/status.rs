@@ -10,6 +10,7 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::limits::{FIELD_ERRORS_MAX, FIELD_TEXT_BYTES_MAX};
 use crate::quote::quoted;
 
 /// A failed request, as the `Status` object that the client receives.
@@ -156,6 +157,7 @@ impl Status {
 
     pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let what = GroupResource { group, resource: kind };
+        let errors = &errors[..errors.len().min(FIELD_ERRORS_MAX)];
         // The message says a thing once, however many causes say it.
         let mut said = HashSet::new();
         let errors_once = errors.iter().map(ToString::to_string);
@@ -372,7 +374,12 @@ impl FieldError {
         value: Option<String>,
         detail: impl Into<String>,
     ) -> Self {
-        Self { kind, field: field.into(), value, detail: detail.into() }
+        Self {
+            kind,
+            field: field.into(),
+            value: value.map(clipped),
+            detail: clipped(detail.into()),
+        }
     }
 
     /// Everything but the field: the `message` of a cause.
@@ -406,6 +413,17 @@ impl FieldError {
         };
         Cause { reason: reason.to_owned(), message: self.body(), field: self.field.clone() }
     }
+}
+
+/// The beginning of a text of any length: an answer repeats no more of a request.
+pub(crate) fn clipped(mut text: String) -> String {
+    if text.len() > FIELD_TEXT_BYTES_MAX {
+        let end = (0..=FIELD_TEXT_BYTES_MAX).rev().find(|&at| text.is_char_boundary(at));
+        text.truncate(end.unwrap_or(0));
+        text.push('…');
+        text.shrink_to_fit();
+    }
+    text
 }
 
 fn printed(value: &Value) -> String {

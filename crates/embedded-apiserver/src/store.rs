@@ -29,6 +29,9 @@ use signal::Signalled;
 use table::Table;
 pub(crate) use table::{Event, Page, PageRequest, Select};
 
+/// Objects that are matched at once for a page of a list with a selector.
+const SELECT_PART: usize = 1_000;
+
 /// The objects of a server, with their history.
 #[derive(Debug)]
 pub struct Store {
@@ -237,6 +240,14 @@ impl Store {
         }
     }
 
+    /// Ends the watches of a table, whose objects stay.
+    pub(crate) fn end_watches(&self, name: &str) {
+        let mut state = self.state.write();
+        let Some(table) = state.tables.get_mut(name) else { return };
+        table.incarnation += 1;
+        table.notify();
+    }
+
     /// Tells when a table changes. None if there is no such table.
     pub(crate) fn subscribe(&self, table: &str) -> Option<Subscription> {
         let state = self.state.read();
@@ -274,13 +285,43 @@ impl Store {
 
     /// Whether no object is in a namespace, those of one table left aside.
     pub(crate) fn namespace_is_empty_but(&self, namespace: &str, aside: &str) -> bool {
-        let state = self.state.read();
-        let mut others = state.tables.iter().filter(|(name, _)| &***name != aside);
-        others.all(|(_, table)| table.count(Some(namespace)) == 0)
+        self.state.read().is_empty_but(namespace, aside)
     }
 
-    /// One page of a table, at `at` or, without it, at the newest version.
+    /// One page of a table, at `at` or, without it, at the newest version. Objects are matched without
+    /// the lock: a selector may have thousands of terms, and writes wait for no reader's.
     pub(crate) fn list(
+        &self,
+        table: &str,
+        at: Option<u64>,
+        request: &PageRequest<'_>,
+    ) -> Result<Page, Unreadable> {
+        let Some(select) = request.select else { return self.page(table, at, request) };
+        let mut at = at;
+        let mut start = request.start.cloned();
+        let mut items = Vec::new();
+        // A page that is limited is looked for in parts, so that a long table is not copied for it.
+        let part = if request.limit == 0 { 0 } else { request.limit.max(SELECT_PART) };
+        loop {
+            let start_key = start.as_ref();
+            let all = PageRequest { start: start_key, limit: part, select: None, ..*request };
+            let Page { version, items: found, more, .. } = self.page(table, at, &all)?;
+            at = Some(version);
+            let next = found.last().map(|last| last.key().successor());
+            for revision in found.into_iter().filter(|revision| select.selects(revision)) {
+                if request.limit > 0 && items.len() == request.limit {
+                    return Ok(Page { version, items, more: true, total: None });
+                }
+                items.push(revision);
+            }
+            match next.filter(|_| more) {
+                Some(next) => start = Some(next),
+                None => return Ok(Page { version, items, more: false, total: None }),
+            }
+        }
+    }
+
+    fn page(
         &self,
         table: &str,
         at: Option<u64>,
@@ -341,11 +382,36 @@ impl Store {
         expected: Expected,
         draft: &Draft,
     ) -> Result<Arc<Revision>, Stale> {
+        self.put_locked(&mut self.state.write(), table, expected, draft)
+    }
+
+    /// Stores a new object, if the one that holds it (its namespace, and the table of those) is still
+    /// as the caller has seen it.
+    pub(crate) fn create(
+        &self,
+        table: &Arc<str>,
+        draft: &Draft,
+        holder: Option<(&str, &Revision)>,
+    ) -> Result<Arc<Revision>, Stale> {
         let mut state = self.state.write();
+        if let Some((holders, holder)) = holder {
+            let now = state.tables.get(holders).and_then(|table| table.get(holder.key()));
+            Expected::Version(holder.version()).check(now.map(|now| &**now))?;
+        }
+        self.put_locked(&mut state, table, Expected::Absent, draft)
+    }
+
+    fn put_locked(
+        &self,
+        state: &mut State,
+        table: &Arc<str>,
+        expected: Expected,
+        draft: &Draft,
+    ) -> Result<Arc<Revision>, Stale> {
         let version = state.revision + 1;
         let entry = state.tables.get_mut(table).filter(|table| !table.closed).ok_or(Stale)?;
         let (revision, superseded) = entry.put(draft, expected, version)?;
-        self.committed(&mut state, table, version, superseded);
+        self.committed(state, table, version, superseded);
         Ok(revision)
     }
 
@@ -356,11 +422,35 @@ impl Store {
         key: &Key,
         expected: u64,
     ) -> Result<Arc<Revision>, Stale> {
+        self.delete_locked(&mut self.state.write(), table, key, expected)
+    }
+
+    /// Removes a namespace, if nothing is in it but objects of one table.
+    pub(crate) fn delete_vacant(
+        &self,
+        table: &str,
+        key: &Key,
+        expected: u64,
+        aside: &str,
+    ) -> Result<Arc<Revision>, Stale> {
         let mut state = self.state.write();
+        if !state.is_empty_but(key.name(), aside) {
+            return Err(Stale);
+        }
+        self.delete_locked(&mut state, table, key, expected)
+    }
+
+    fn delete_locked(
+        &self,
+        state: &mut State,
+        table: &str,
+        key: &Key,
+        expected: u64,
+    ) -> Result<Arc<Revision>, Stale> {
         let version = state.revision + 1;
         let entry = state.tables.get_mut(table).ok_or(Stale)?;
         let (revision, superseded) = entry.delete(key, expected, version)?;
-        self.committed(&mut state, table, version, superseded);
+        self.committed(state, table, version, superseded);
         Ok(revision)
     }
 
@@ -376,6 +466,11 @@ impl Store {
 }
 
 impl State {
+    fn is_empty_but(&self, namespace: &str, aside: &str) -> bool {
+        let mut others = self.tables.iter().filter(|(name, _)| &***name != aside);
+        others.all(|(_, table)| table.count(Some(namespace)) == 0)
+    }
+
     /// Forgets what is older than the window, and the older half when there is too much of it.
     fn expire(&mut self, window: Duration, history_bytes_max: usize) {
         let now = Instant::now();

@@ -240,7 +240,7 @@ fn cluster(plural: &'static str, kind: &'static str) -> Resource {
         generation: false,
         unconditional_update: true,
         name_rule: NameRule::Subdomain,
-        selectable: Vec::new(),
+        selectable: Arc::from([]),
         columns: Vec::new(),
         custom: false,
         table: Arc::from(""),
@@ -350,7 +350,7 @@ mod tests {
         assert!(find("discovery.k8s.io", "endpointslices").generation);
         assert_eq!(find("", "namespaces").name_rule, NameRule::Label);
         assert_eq!(find("rbac.authorization.k8s.io", "roles").name_rule, NameRule::PathSegment);
-        assert_eq!(find("", "secrets").selectable, ["type"]);
+        assert_eq!(*find("", "secrets").selectable, ["type"]);
         assert!(find("apps", "replicasets").selectable.is_empty());
     }
 }

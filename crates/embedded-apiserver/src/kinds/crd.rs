@@ -23,6 +23,11 @@ pub(crate) fn names(crd: &Value) -> Option<(&str, &str)> {
     Some((crd["spec"]["group"].as_str()?, crd["spec"]["names"]["plural"].as_str()?))
 }
 
+/// Returns the table of a resource's objects.
+pub(crate) fn table(group: &str, plural: &str) -> Arc<str> {
+    format!("{plural}.{group}").into()
+}
+
 /// The resources that a definition defines: one for each version that is served.
 pub(crate) fn resources(crd: &Value) -> Vec<Resource> {
     let spec = &crd["spec"];
@@ -30,7 +35,7 @@ pub(crate) fn resources(crd: &Value) -> Vec<Resource> {
     if group.is_empty() || plural.is_empty() {
         return Vec::new();
     }
-    let table: Arc<str> = Arc::from(format!("{plural}.{group}"));
+    let table = table(group, plural);
     list(&spec["versions"])
         .iter()
         .filter(|version| version["served"] == true && !text(&version["name"]).is_empty())
@@ -241,7 +246,7 @@ mod tests {
         assert_eq!(v1.short_names, ["wd"]);
         assert!(v1.namespaced && v1.status && v1.custom && v1.generation);
         assert!(!v1.unconditional_update);
-        assert_eq!(v1.selectable, ["spec.color"]);
+        assert_eq!(*v1.selectable, ["spec.color"]);
         assert_eq!(v1.columns.len(), 2);
         assert_eq!(v1.columns[1].priority, 1);
         assert_eq!(&*beta.version, "v1beta1");

@@ -54,6 +54,11 @@ impl Registry {
         self.group(group).iter().any(|resource| !resource.custom)
     }
 
+    /// Returns whether a resource is one of Kubernetes' own.
+    pub(crate) fn has_built_in(&self, group: &str, plural: &str) -> bool {
+        self.group(group).iter().any(|resource| !resource.custom && resource.plural == plural)
+    }
+
     /// Looks a resource up, as often as there are requests.
     pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         let wanted = (plural, group, version);

@@ -26,16 +26,11 @@ impl Resource {
         object: &'a Map<String, Value>,
         selector: &str,
     ) -> Cow<'a, str> {
-        let path = self.stored_path(selector);
-        match at(object, path) {
-            Some(Value::String(text)) if text.is_empty() && self.is_event_source(selector) => {
-                text_at(object, "reportingComponent")
-            }
-            Some(Value::String(text)) => Cow::Borrowed(text),
-            Some(Value::Bool(flag)) => Cow::Borrowed(if *flag { "true" } else { "false" }),
-            Some(Value::Number(number)) => Cow::Owned(number.to_string()),
-            _ if self.is_event_source(selector) => text_at(object, "reportingComponent"),
-            _ => Cow::Borrowed(self.absent(selector)),
+        let found = field_text(object, self.stored_path(selector));
+        match found.filter(|text| !(text.is_empty() && self.is_event_source(selector))) {
+            Some(text) => text,
+            None if self.is_event_source(selector) => text_at(object, "reportingComponent"),
+            None => Cow::Borrowed(self.absent(selector)),
         }
     }
 
@@ -67,6 +62,16 @@ impl Resource {
             "status.replicas" | "status.successful" => "0",
             _ => "",
         }
+    }
+}
+
+/// Returns the text that a field compares as; None if it is absent, or no text, number or flag.
+pub(crate) fn field_text<'a>(object: &'a Map<String, Value>, path: &str) -> Option<Cow<'a, str>> {
+    match at(object, path)? {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Bool(flag) => Some(Cow::Borrowed(if *flag { "true" } else { "false" })),
+        Value::Number(number) => Some(Cow::Owned(number.to_string())),
+        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Activity(watch::Sender<Requests>);
 #[derive(Clone, Copy, Default)]
 struct Requests {
     open: usize,
-    /// All that ever came, so that one that comes and goes between two looks is noticed.
+    /// The number that ever came, so that one that comes and goes between two looks is noticed.
     ever: u64,
 }
 

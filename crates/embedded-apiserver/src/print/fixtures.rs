@@ -27,7 +27,7 @@ pub(super) fn builtin(group: &str, plural: &str) -> Resource {
         generation: true,
         unconditional_update: true,
         name_rule: NameRule::Subdomain,
-        selectable: Vec::new(),
+        selectable: Vec::new().into(),
         columns: Vec::new(),
         custom: false,
         table: "things".into(),

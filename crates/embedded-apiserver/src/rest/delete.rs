@@ -110,7 +110,7 @@ pub(super) fn delete_collection(
         let namespace = item.key().namespace();
         target.namespace = target.resource.namespaced.then(|| namespace.to_owned());
         match delete_one(shared, &target, &options, dry_run) {
-            // Somebody else was faster.
+            // Another request was faster.
             Err(status) if status.code == StatusCode::NOT_FOUND => {}
             outcome => drop(outcome?),
         }
@@ -207,6 +207,7 @@ fn delete_one(
 ) -> Result<Outcome, Status> {
     let (table, key) = (&target.resource.table, Key::new(target.namespace(), target.name()));
     lifecycle::check_delete(target)?;
+    let _definitions = lifecycle::hold_definitions(shared, target);
     for _ in 0..WRITE_RETRIES_MAX {
         let current = shared
             .store
@@ -238,7 +239,7 @@ fn delete_one(
             }
         }
         lifecycle::before_delete(shared, target, &object);
-        if let Ok(revision) = shared.store.delete(table, &key, version) {
+        if let Ok(revision) = lifecycle::remove(shared, target, &key, version) {
             lifecycle::deleted(shared, target);
             return Ok(Outcome::Deleted(revision));
         }
@@ -267,7 +268,7 @@ fn mark(shared: &Shared, target: &Target, object: &mut Object, asked: Option<i64
         metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(period));
     }
     if let Some(generation) = metadata.get("generation").and_then(Value::as_i64) {
-        metadata.insert("generation".to_owned(), json!(generation + 1));
+        metadata.insert("generation".to_owned(), json!(generation.saturating_add(1)));
     }
     true
 }

@@ -36,14 +36,14 @@ pub(super) fn create(
     object::check_place(target, &mut sent)?;
     let named = ["name", "generateName"].map(|field| object::meta_text(&sent, field));
     let named = named.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
-    lifecycle::check_namespace(shared, target, named)?;
+    let namespace = lifecycle::check_namespace(shared, target, named)?;
     if !object::meta_text(&sent, "name").is_empty() {
-        return create_named(shared, call, sent, dry_run, view);
+        return create_named(shared, call, sent, namespace, dry_run, view);
     }
     let what = target.resource.group_resource();
     let mut outcome = Err(Status::already_exists(what, object::meta_text(&sent, "generateName")));
     for _ in 0..NAME_TRIES {
-        outcome = create_named(shared, call, sent.clone(), dry_run, view);
+        outcome = create_named(shared, call, sent.clone(), namespace.clone(), dry_run, view);
         if !outcome.as_ref().is_err_and(|status| status.reason == "AlreadyExists") {
             break;
         }
@@ -55,11 +55,13 @@ fn create_named(
     shared: &Arc<Shared>,
     call: &Call,
     sent: Object,
+    mut namespace: Option<Arc<Revision>>,
     dry_run: bool,
     view: &View,
 ) -> Result<Response<Body>, Status> {
     let target = &call.target;
     let table = &target.resource.table;
+    let _definitions = lifecycle::hold_definitions(shared, target);
     let object = newborn(shared, call, sent)?;
     let draft = draft(target, &object)?;
     let exists = || {
@@ -72,9 +74,19 @@ fn create_named(
             None => Ok(encoded(StatusCode::CREATED, view.codec(), preview(view, &draft)?)),
         };
     }
-    let revision = shared.store.put(table, Expected::Absent, &draft).map_err(|_| exists())?;
-    lifecycle::created(shared, target, &object);
-    Ok(encoded(StatusCode::CREATED, view.codec(), view.object(&revision)?))
+    for _ in 0..WRITE_RETRIES_MAX {
+        if let Ok(revision) = lifecycle::create(shared, target, &draft, namespace.as_deref()) {
+            lifecycle::created(shared, target, &object);
+            return Ok(encoded(StatusCode::CREATED, view.codec(), view.object(&revision)?));
+        }
+        if shared.store.get(table, &draft.key).is_some() {
+            return Err(exists());
+        }
+        // The namespace has changed, or is gone.
+        let name = object::meta_text(&object, "name");
+        namespace = lifecycle::check_namespace(shared, target, name)?;
+    }
+    Err(Status::no_such_resource())
 }
 
 /// The object that a dry run would have created.
@@ -137,6 +149,7 @@ pub(super) fn modify(
                    and try again";
         Status::conflict(resource.group_resource(), target.name(), why)
     };
+    let _definitions = lifecycle::hold_definitions(shared, target);
     for _ in 0..WRITE_RETRIES_MAX {
         let current = shared
             .store
@@ -174,7 +187,7 @@ pub(super) fn modify(
         }
         if object::may_go(&new) && lifecycle::may_go(shared, target) {
             lifecycle::before_delete(shared, target, &new);
-            if shared.store.delete(&resource.table, &key, current.version()).is_ok() {
+            if lifecycle::remove(shared, target, &key, current.version()).is_ok() {
                 lifecycle::deleted(shared, target);
                 // The change itself was never stored: the client sees what it sent.
                 let sent = draft.seal(key.into(), EventType::Modified, current.version());

@@ -7,6 +7,7 @@
 
 mod prepared;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
@@ -20,7 +21,7 @@ use serde_json::{Map, Value};
 use self::prepared::Prepared;
 use super::key::Key;
 use crate::codec::Encoded;
-use crate::kinds::Resource;
+use crate::kinds::{Resource, Text, field_text};
 
 /// Labels, sorted by key.
 pub(crate) type Labels = Arc<[(Box<str>, Box<str>)]>;
@@ -77,7 +78,9 @@ pub(crate) struct Revision {
     digits: u8,
     layout: Layout,
     labels: Labels,
+    /// The values of selectable fields, and the paths of those fields when the object was stored.
     fields: Arc<[Box<str>]>,
+    paths: Arc<[Text]>,
     /// The same in protobuf, once a client has asked for it.
     protobuf: OnceLock<Box<Encoded>>,
     /// Its message, until then, if it was encoded at the write.
@@ -112,6 +115,7 @@ pub(crate) struct Draft {
     labels: Labels,
     fields: Arc<[Box<str>]>,
     prepared: Mutex<Option<Box<Prepared>>>,
+    paths: Arc<[Text]>,
 }
 
 impl fmt::Debug for Draft {
@@ -176,6 +180,7 @@ impl Draft {
                 .map(|field| resource.selected_text(object, field).into())
                 .collect(),
             prepared: Mutex::new(Prepared::if_wanted(resource, object)),
+            paths: Arc::clone(&resource.selectable),
             json,
         }
     }
@@ -224,6 +229,7 @@ impl Draft {
             layout,
             labels,
             fields,
+            paths: Arc::clone(&self.paths),
             protobuf: OnceLock::new(),
             // A draft is sealed once, but for tests.
             prepared: Mutex::new(self.prepared.lock().take()),
@@ -255,6 +261,17 @@ impl Revision {
     /// The values of `Resource::selectable`, in its order.
     pub(crate) fn fields(&self) -> &[Box<str>] {
         &self.fields
+    }
+
+    /// Returns the value of a selectable field of a custom object.
+    ///
+    /// Versions of a definition have different fields, and a definition changes: where the field was
+    /// not selectable when the object was stored, the object itself is read.
+    pub(crate) fn custom_field(&self, path: &str) -> Cow<'_, str> {
+        match self.paths.iter().position(|known| known == path) {
+            Some(at) => Cow::Borrowed(self.fields.get(at).map_or("", |value| &**value)),
+            None => Cow::Owned(field_text(&self.to_map(), path).unwrap_or_default().into_owned()),
+        }
     }
 
     /// The whole event as this change is seen by a watcher without a selector.
@@ -303,6 +320,7 @@ impl Revision {
             layout: self.layout,
             labels: Arc::clone(&self.labels),
             fields: Arc::clone(&self.fields),
+            paths: Arc::clone(&self.paths),
             protobuf: OnceLock::new(),
             prepared: Mutex::new(None),
         }

@@ -197,9 +197,6 @@ impl Table {
         let mut more = false;
         for states in self.range(request).map(|(_, states)| states) {
             let Some(revision) = state_at(states, version) else { continue };
-            if request.select.is_some_and(|select| !select.selects(revision)) {
-                continue;
-            }
             if request.limit > 0 && items.len() == request.limit {
                 more = true;
                 break;

@@ -4,6 +4,7 @@ mod compaction;
 mod encoding;
 mod paging;
 mod restoring;
+mod together;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::shape::mismatch;
 use crate::kinds::Resource;
+use crate::limits::FIELD_ERRORS_MAX;
 use crate::status::FieldError;
 
 type Object = Map<String, Value>;
@@ -101,7 +102,8 @@ pub(crate) fn data(resource: &Resource, object: &Object) -> Vec<FieldError> {
     let mut bytes = 0;
     for &(field, values) in holder.fields() {
         for (key, value) in object.get(field).and_then(Value::as_object).into_iter().flatten() {
-            let wrong = key_errors(key).into_iter();
+            let room = FIELD_ERRORS_MAX.saturating_sub(errors.len());
+            let wrong = key_errors(key).into_iter().take(room);
             let field = format!("{field}[{key}]");
             errors.extend(wrong.map(|why| FieldError::invalid(field.as_str(), key.as_str(), why)));
             let text = value.as_str().unwrap_or_default();

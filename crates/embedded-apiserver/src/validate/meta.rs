@@ -1,5 +1,6 @@
 //! The rules for the values within `metadata`.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
@@ -8,8 +9,9 @@ use serde_json::{Map, Value};
 
 use super::names;
 use crate::kinds::{NameRule, Resource, crd};
+use crate::limits::FIELD_ERRORS_MAX;
 use crate::quote::quoted;
-use crate::status::FieldError;
+use crate::status::{FieldError, clipped};
 
 type Object = Map<String, Value>;
 
@@ -109,6 +111,9 @@ fn namespace(namespaced: bool, namespace: &str, errors: &mut Vec<FieldError>) {
 
 fn labels(metadata: &Object, errors: &mut Vec<FieldError>) {
     for (key, value) in strings(metadata, "labels") {
+        if errors.len() >= FIELD_ERRORS_MAX {
+            break;
+        }
         invalid("metadata.labels", key, names::qualified_name(key), errors);
         invalid("metadata.labels", value, names::label_value(value), errors);
     }
@@ -118,6 +123,9 @@ fn annotations(metadata: &Object, errors: &mut Vec<FieldError>) {
     let mut bytes = 0;
     for (key, value) in strings(metadata, "annotations") {
         bytes += key.len() + value.len();
+        if errors.len() >= FIELD_ERRORS_MAX {
+            continue;
+        }
         // Unlike that of a label, the prefix of an annotation may have capitals.
         let wrong = names::qualified_name(&key.to_lowercase());
         invalid("metadata.annotations", key, wrong, errors);
@@ -187,8 +195,13 @@ impl<'a> Owner<'a> {
 
 fn owners(metadata: &Object, errors: &mut Vec<FieldError>) {
     let owners: Vec<_> = list(metadata, "ownerReferences").iter().map(Owner::of).collect();
+    // For the errors, each of which shows all of them.
+    let all = OnceCell::new();
     let mut controller = None;
     for owner in &owners {
+        if errors.len() >= FIELD_ERRORS_MAX {
+            break;
+        }
         owner.check(errors);
         if owner.controller != Some(true) {
             continue;
@@ -199,7 +212,11 @@ fn owners(metadata: &Object, errors: &mut Vec<FieldError>) {
                 "Only one reference can have Controller set to true. Found \"true\" in references \
                  for {first} and {this}"
             );
-            errors.push(FieldError::invalid_json("metadata.ownerReferences", json(&owners), why));
+            errors.push(FieldError::invalid_json(
+                "metadata.ownerReferences",
+                all.get_or_init(|| clipped(json(&owners))).clone(),
+                why,
+            ));
         } else {
             controller = Some(this);
         }
@@ -215,6 +232,7 @@ fn bare_finalizers(resource: &Resource, metadata: &Object) -> Vec<FieldError> {
     let indexed = finalizer_names(metadata).into_iter().enumerate();
     let bare = indexed.filter(|(_, name)| !name.contains('/') && !known.contains(name));
     let why = "name is neither a standard finalizer name nor is it fully qualified";
+    let bare = bare.take(FIELD_ERRORS_MAX);
     bare.map(|(at, name)| FieldError::invalid(format!("metadata.finalizers[{at}]"), name, why))
         .collect()
 }
@@ -223,6 +241,9 @@ fn finalizers(metadata: &Object, errors: &mut Vec<FieldError>) {
     let field = "metadata.finalizers";
     let finalizers = finalizer_names(metadata);
     for name in &finalizers {
+        if errors.len() >= FIELD_ERRORS_MAX {
+            break;
+        }
         invalid(field, name, names::qualified_name(name), errors);
     }
     if finalizers.contains(&"orphan") && finalizers.contains(&"foregroundDeletion") {

@@ -3,6 +3,7 @@
 mod access;
 mod custom;
 mod deletion;
+mod hardening;
 mod harness;
 mod lists;
 mod namespaces;

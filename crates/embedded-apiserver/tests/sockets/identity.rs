@@ -9,7 +9,7 @@ use tokio::net::TcpSocket;
 use super::client::Client;
 use super::kube_client;
 
-/// What a server writes that is gone now.
+/// Returns the kubeconfig of a server that is gone now.
 async fn written(plain: bool) -> String {
     let server = ApiServer::start();
     let listening = server.listener().plain(plain).bind("127.0.0.1:0").await.unwrap();

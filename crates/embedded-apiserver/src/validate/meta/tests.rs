@@ -20,7 +20,7 @@ fn resource(namespaced: bool, name_rule: NameRule) -> Resource {
         generation: false,
         unconditional_update: true,
         name_rule,
-        selectable: Vec::new(),
+        selectable: Vec::new().into(),
         columns: Vec::new(),
         custom: false,
         table: "things.".into(),
