@@ -93,6 +93,36 @@ pub(crate) enum Cause {
 }
 
 impl Error {
+    /// The cause in a word or two, one of a few: a label of metrics.
+    pub(crate) fn reason(&self) -> &'static str {
+        match &self.0.cause {
+            Cause::Api { .. } if self.is_expired() => "expired",
+            Cause::Api { status, .. } => match status.code {
+                401 => "unauthorized",
+                403 => "forbidden",
+                404 => "not_found",
+                429 => "too_many_requests",
+                500..=599 => "server_error",
+                _ => "refused_by_server",
+            },
+            Cause::Refused => "connection_refused",
+            Cause::Broken => "connection_broken",
+            Cause::Timeout => "timeout",
+            Cause::Silence => "silence",
+            Cause::Protocol => "protocol",
+            Cause::Regressed => "version_went_back",
+            Cause::Conflict => "conflict",
+            Cause::Decode { .. } | Cause::Unreadable { .. } => "unreadable_object",
+            Cause::Store => "store",
+            Cause::Snapshot => "snapshot",
+            Cause::Stopped => "stopped",
+            Cause::UnknownIndex
+            | Cause::IndexConflict
+            | Cause::IncomparableVersion
+            | Cause::Invalid => "invalid",
+        }
+    }
+
     pub(crate) fn new(cause: Cause, text: impl Into<String>) -> Self {
         let text = shown(&text.into(), TEXT_CHARS_MAX).into();
         Self(Arc::new(Inner { cause, text, source: None }))

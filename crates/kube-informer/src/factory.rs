@@ -126,6 +126,13 @@ impl SharedInformerFactory {
         self.0.made.cores().iter().map(|core| core.status()).collect()
     }
 
+    /// Reads the informers for metrics for as long as the factory exists.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn reader(&self) -> impl Fn() -> Option<Vec<Arc<Core>>> + Send + Sync + 'static {
+        let factory = Arc::downgrade(&self.0);
+        move || Some(factory.upgrade()?.made.cores())
+    }
+
     /// Stops all informers, and returns at once. Nothing can be started after that.
     pub fn stop(&self) {
         self.0.made.stop();
@@ -151,7 +158,8 @@ impl Shared {
 
     fn core(&self, options: &Options) -> (Arc<Core>, Arc<Alive>) {
         let source = self.source(options);
-        let tuning = options.tuning.clone();
+        let resource = options.identity.resource.clone().map(Arc::new);
+        let tuning = Tuning { resource, ..options.tuning.clone() };
         let single = |source: KubeListWatch| {
             let origin = Some(Arc::new(source.origin()));
             Core::new(Arc::new(source), Tuning { origin, ..tuning.clone() })

@@ -4,6 +4,7 @@ mod builder;
 mod core;
 mod failures;
 mod observed;
+mod reflections;
 
 use std::fmt;
 use std::future::Future;

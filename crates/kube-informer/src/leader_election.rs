@@ -245,6 +245,15 @@ impl LeaderElector {
         })
     }
 
+    /// Reads the elector for metrics for as long as it exists.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn reader(
+        &self,
+    ) -> impl Fn() -> Option<LeaderElectorStatus> + Send + Sync + 'static {
+        let elector = Arc::downgrade(&self.0);
+        move || Some(Self(elector.upgrade()?).status())
+    }
+
     /// Fails if the program still holds on to leadership although the lease expired more than `tolerance` ago:
     /// its work does not end, as if it were stuck. For liveness probes, so that the process is restarted.
     ///

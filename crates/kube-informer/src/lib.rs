@@ -114,6 +114,11 @@
 //! That function is behind the feature `client`, which is off by default because it enables kube-client's
 //! `rustls-tls`, and the TLS backend is the program's choice. No other part of this crate needs TLS.
 //!
+//! # Metrics
+//!
+//! `Metrics`, behind the feature `metrics`, exports informers, handlers, queues, controllers and leader election to
+//! Prometheus, under the names that client-go and controller-runtime use.
+//!
 //! # Building blocks
 //!
 //! The building blocks are public. A [`ListWatch`] is a source of lists and watches
@@ -165,6 +170,7 @@
 mod error;
 mod json;
 mod key;
+mod measure;
 mod object;
 mod selector;
 mod shown;
@@ -208,6 +214,9 @@ pub mod leader_election;
 
 pub mod controller;
 
+#[cfg(feature = "metrics")]
+pub mod metrics;
+
 #[cfg(feature = "client")]
 pub use client::client;
 pub use conditions::{ConditionStatus, Conditions, patch_status};
@@ -224,6 +233,8 @@ pub use key::{KeyRef, ObjectKey};
 pub use leader_election::{LeaderElector, Leadership, LeadershipGuard};
 pub use list_watch::{KubeListWatch, ListWatch};
 pub use lister::{List, Lister, NamespaceLister};
+#[cfg(feature = "metrics")]
+pub use metrics::Metrics;
 pub use object::{
     Deleted, Event, FieldPath, FinalState, Kind, Labels, Object, OwnerRef, StaticKind, Untyped,
 };

@@ -123,6 +123,14 @@ impl Processor {
         }
     }
 
+    /// The handlers and streams that are registered now.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn registrations(&self) -> Vec<Registration> {
+        let inner = self.inner.lock();
+        let members = inner.members.iter().filter(|member| !member.listener.is_ended());
+        members.map(|member| Registration::new(member.listener.clone())).collect()
+    }
+
     /// Ready when no listener that has to see every state is too far behind.
     pub(crate) async fn ready(&self) {
         loop {

@@ -60,6 +60,7 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
 use crate::ObjectKey;
+use crate::measure::{Histogram, QUEUE_SECONDS};
 
 pub use in_progress::InProgress;
 pub use limiter::{
@@ -93,6 +94,15 @@ struct Inner<T: Task> {
     /// Times are counted from here.
     made: Instant,
     shared: Shared<T>,
+    measured: Measured,
+}
+
+/// Durations, for metrics.
+pub(crate) struct Measured {
+    /// From the moment at which a task was ready until a worker took it.
+    pub(crate) waited: Histogram,
+    /// From then until the worker had finished.
+    pub(crate) worked: Histogram,
 }
 
 /// How a task is added, beside at once and with priority 0.
@@ -133,6 +143,9 @@ pub struct QueueStatus<T = ObjectKey> {
     pub longest_waiting: Option<Duration>,
     /// The task that a worker has had for longest, and for how long.
     pub longest_running: Option<(T, Duration)>,
+    /// How long all tasks that workers have had been with them, added up. If it grows by more than a
+    /// second per second for each worker, nothing gets finished.
+    pub unfinished_work: Duration,
     /// How often tasks were added; those that were ready already are not counted.
     pub adds: u64,
     /// How often tasks were added for later or retried.
@@ -162,6 +175,10 @@ impl<T: Task> WorkQueue<T> {
             limiter: OnceLock::new(),
             made: Instant::now(),
             shared: Shared::new(),
+            measured: Measured {
+                waited: Histogram::new(QUEUE_SECONDS),
+                worked: Histogram::new(QUEUE_SECONDS),
+            },
         }))
     }
 
@@ -238,13 +255,27 @@ impl<T: Task> WorkQueue<T> {
     /// If something is due later and this is polled outside of a Tokio runtime with timers.
     pub async fn get(&self) -> Option<InProgress<T>> {
         let taken = Get { queue: self, place: Place::default(), sleep: None }.await;
-        taken.map(|taken| InProgress::new(self.clone(), taken))
+        taken.map(|taken| self.hand_out(taken))
     }
 
     /// The next task, if there is one now.
     pub fn try_get(&self) -> Option<InProgress<T>> {
         let taken = self.0.shared.take(self.now());
-        taken.map(|taken| InProgress::new(self.clone(), taken))
+        taken.map(|taken| self.hand_out(taken))
+    }
+
+    fn hand_out(&self, taken: Taken<T>) -> InProgress<T> {
+        self.0.measured.waited.record_duration(Duration::from_nanos(taken.waited));
+        InProgress::new(self.clone(), taken)
+    }
+
+    /// A worker has finished a task that it took at this time.
+    fn record_work(&self, taken_at: Nanos) {
+        // Without metrics the clock need not be read.
+        if cfg!(feature = "metrics") {
+            let worked = Duration::from_nanos(self.now().saturating_sub(taken_at));
+            self.0.measured.worked.record_duration(worked);
+        }
     }
 
     /// How many tasks are ready: neither those that workers have, nor those that are due later.
@@ -270,6 +301,7 @@ impl<T: Task> WorkQueue<T> {
                 running: counts.running,
                 longest_waiting: state.oldest_ready().map(since),
                 longest_running: state.longest_running().map(|(task, then)| (task, since(then))),
+                unfinished_work: Duration::from_nanos(state.unfinished(now)),
                 adds: counts.adds,
                 retries: counts.retries,
                 is_shut_down: state.is_shut_down(),
@@ -290,6 +322,19 @@ impl<T: Task> WorkQueue<T> {
     pub async fn drain(&self) {
         self.shut_down();
         poll_fn(|context| self.0.shared.poll_drained(context.waker())).await;
+    }
+
+    /// Reads the queue for metrics for as long as it exists.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn reader<R>(
+        &self,
+        read: impl Fn(QueueStatus<T>, &Measured) -> R + Send + Sync + 'static,
+    ) -> impl Fn() -> Option<R> + Send + Sync + 'static {
+        let queue = Arc::downgrade(&self.0);
+        move || {
+            let queue = Self(queue.upgrade()?);
+            Some(read(queue.status(), &queue.0.measured))
+        }
     }
 
     fn now(&self) -> Nanos {

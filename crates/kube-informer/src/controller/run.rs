@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Cause;
 use crate::leader_election::Leadership;
+use crate::measure::Stopwatch;
 use crate::{
     BoxError, Error, InProgress, Lister, NotSynced, ObjectKey, RegistrationGuard, SharedInformer,
     WorkQueue,
@@ -260,7 +261,10 @@ impl Work {
         let is_gone = object.is_none();
         let writes = self.shared.writes.clone();
         let request = Request::new(key.clone(), object, key.failures(), writes);
-        match self.attempt(request).await {
+        let took = Stopwatch::start();
+        let outcome = self.attempt(request).await;
+        took.record(&self.shared.reconcile_time);
+        match outcome {
             Ok(Action(after)) => {
                 self.shared.counts.succeeded.add();
                 if self.shared.writes.is_recorded(&key) {

@@ -1,11 +1,12 @@
 //! The status of a running controller, and the handle that reads it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::measure::{Count, Histogram, RECONCILE_SECONDS};
 use crate::workqueue::QueueStatus;
 use crate::{ConsistencyStore, WorkQueue};
 
@@ -26,6 +27,19 @@ impl ControllerHandle {
     /// Returns the queue, to add keys from elsewhere.
     pub fn queue(&self) -> &WorkQueue {
         &self.0.queue
+    }
+
+    /// Reads the controller for metrics for as long as it exists.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn reader<R>(
+        &self,
+        read: impl Fn(ControllerStatus, &Histogram) -> R + Send + Sync + 'static,
+    ) -> impl Fn() -> Option<R> + Send + Sync + 'static {
+        let shared = Arc::downgrade(&self.0);
+        move || {
+            let shared = shared.upgrade()?;
+            Some(read(shared.status(), &shared.reconcile_time))
+        }
     }
 
     /// Stops the controller, as [`stop_on`](crate::Controller::stop_on) does.
@@ -101,6 +115,7 @@ pub(super) struct Shared {
     pub(super) workers: AtomicUsize,
     phase: AtomicUsize,
     pub(super) counts: Counts,
+    pub(super) reconcile_time: Histogram,
 }
 
 #[derive(Default)]
@@ -115,18 +130,6 @@ pub(super) struct Counts {
     pub(super) behind: Count,
 }
 
-#[derive(Default)]
-pub(super) struct Count(AtomicU64);
-
-impl Count {
-    pub(super) fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 impl Shared {
     pub(super) fn new(default_name: &str) -> Self {
         Self {
@@ -138,6 +141,7 @@ impl Shared {
             workers: AtomicUsize::new(0),
             phase: AtomicUsize::new(0),
             counts: Counts::default(),
+            reconcile_time: Histogram::new(RECONCILE_SECONDS),
         }
     }
 

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use kube_core::ApiResource;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -18,6 +20,7 @@ use super::failures::Failures;
 use super::observed::{Observed, OnError, PartObserver};
 use crate::error::Cause;
 use crate::indexer::{Alive, Store};
+use crate::measure::{Histogram, PROCESSING_SECONDS, Stopwatch};
 use crate::processor::Processor;
 use crate::reflector::{Reflector, Settings};
 use crate::snapshot::Origin;
@@ -34,6 +37,10 @@ pub(crate) struct Core {
     pub(crate) processor: Arc<Processor>,
     pub(super) observed: Arc<Observed>,
     failures: Failures,
+    /// The queues between the reflectors and the writer, once it runs.
+    queues: Mutex<Vec<DeltaFifo>>,
+    /// How long it takes to write what was queued, and to tell the handlers.
+    pub(crate) processing: Histogram,
     versions: watch::Sender<ResourceVersion>,
     pub(super) tuning: Tuning,
     started: AtomicBool,
@@ -48,6 +55,9 @@ pub(crate) struct Tuning {
     pub(crate) seed: Option<u64>,
     /// How many objects a dictionary is trained on, if not as many as are worth it.
     pub(crate) train_on: Option<usize>,
+    /// The resource, if that is known.
+    #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "only metrics name it"))]
+    pub(crate) resource: Option<Arc<ApiResource>>,
     /// Where the objects come from, if that is one place of which there can be a snapshot.
     pub(crate) origin: Option<Arc<Origin>>,
     /// The snapshot to begin with.
@@ -94,6 +104,8 @@ impl Core {
             store,
             processor,
             failures: Failures::default(),
+            queues: Mutex::default(),
+            processing: Histogram::new(PROCESSING_SECONDS),
             versions: watch::Sender::new(ResourceVersion::default()),
             tuning,
             started: AtomicBool::new(false),
@@ -127,6 +139,7 @@ impl Core {
         let mut reflecting = JoinSet::new();
         let queues: Vec<_> =
             (0..self.sources.len()).map(|part| self.reflect(part, &mut reflecting)).collect();
+        self.queues.lock().clone_from(&queues);
         tokio::select! {
             biased;
             // They end before they are told to only where a source panics.
@@ -143,6 +156,8 @@ impl Core {
 
     /// Tells everybody that it is over.
     fn ended(&self) {
+        let queues = std::mem::take(&mut *self.queues.lock());
+        drop(queues);
         self.processor.stop();
         self.observed.stopped();
     }
@@ -195,11 +210,13 @@ impl Core {
     /// Writes them, and tells every handler. The cache is always at least as new as what a handler is
     /// told.
     fn apply(&self, part: usize, deltas: Vec<Delta>) {
+        let took = Stopwatch::start();
         self.failures.note(part, &deltas);
         self.processor.write(part, deltas);
         self.observed.applied(part);
         self.progressed();
         self.version_changed();
+        took.record(&self.processing);
     }
 
     /// Ready when some handler is due for a resync.
@@ -298,6 +315,22 @@ impl Core {
             return refused("the server gives no versions that a watch could resume from");
         }
         origin.save(path, content).await
+    }
+
+    /// How many changes wait to be written.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn queued(&self) -> usize {
+        self.queues.lock().iter().map(DeltaFifo::len).sum()
+    }
+
+    #[cfg(feature = "metrics")]
+    pub(crate) fn resource(&self) -> Option<&ApiResource> {
+        self.tuning.resource.as_deref()
+    }
+
+    #[cfg(feature = "metrics")]
+    pub(crate) fn reflections(&self) -> &super::reflections::Reflections {
+        &self.observed.reflections
     }
 
     pub(crate) fn failed(&self) -> Vec<Error> {

@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::reflections::Reflections;
 use crate::reflector::{Observer, SILENCE_MAX};
 use crate::wait::Progress;
 use crate::{Error, ErrorReport, Next, State};
@@ -24,6 +25,7 @@ pub(crate) struct Observed {
     pub(super) progress: watch::Sender<Progress>,
     /// Changes together with `state`, atomically.
     seen: Mutex<Seen>,
+    pub(super) reflections: Reflections,
     /// Each belongs to a handle, and is removed with it.
     on_error: RwLock<Vec<Weak<ErrorObserver>>>,
 }
@@ -54,6 +56,8 @@ struct Part {
     /// has: only what exceeds it is progress.
     received: u64,
     furthest: u64,
+    /// The list or watch that is being read: since when, and how many events of a watch were applied.
+    request: Option<(Instant, u64)>,
 }
 
 impl Part {
@@ -67,6 +71,27 @@ impl Part {
             silence_max: SILENCE_MAX,
             received: 0,
             furthest: 0,
+            request: None,
+        }
+    }
+
+    /// Enters another state, and records the watch that ends with that.
+    fn enter(&mut self, state: &State, reflections: &Reflections) {
+        if let (State::Watching, Some((began, events))) = (&self.state, self.request.take()) {
+            reflections.watched(began.elapsed(), events);
+        }
+        self.state = state.clone();
+        match state {
+            State::Listing | State::Streaming => {
+                self.received = 0;
+                self.request = Some((Instant::now(), 0));
+                reflections.lists.add();
+            }
+            State::Watching => {
+                self.request = Some((Instant::now(), 0));
+                reflections.watches.add();
+            }
+            _ => {}
         }
     }
 
@@ -98,6 +123,7 @@ impl Observed {
                 stopped: false,
                 parts: std::iter::repeat_with(Part::new).take(parts).collect(),
             }),
+            reflections: Reflections::new(),
             on_error: RwLock::default(),
         }
     }
@@ -196,14 +222,12 @@ impl Observer for PartObserver {
     fn state(&self, state: &State) {
         self.observed.change(|seen| {
             let Some(part) = seen.parts.get_mut(self.part) else { return };
-            part.state = state.clone();
-            if matches!(state, State::Listing | State::Streaming) {
-                part.received = 0;
-            }
+            part.enter(state, &self.observed.reflections);
         });
     }
 
     fn error(&self, report: &ErrorReport) {
+        self.observed.reflections.failed(report);
         if report.next != Next::SkipObject {
             self.observed.seen.lock().last_error = Some(report.error.clone());
         }
@@ -234,6 +258,14 @@ impl Observer for PartObserver {
         }
     }
 
+    fn listed(&self) {
+        self.part(|part| {
+            if let Some((began, _)) = part.request {
+                self.observed.reflections.listed(began.elapsed(), part.received);
+            }
+        });
+    }
+
     fn heard(&self) {
         self.part(|part| part.heard = Some(Instant::now()));
     }
@@ -242,6 +274,9 @@ impl Observer for PartObserver {
         self.part(|part| {
             part.resuming = false;
             part.waiting.get_or_insert_with(Instant::now);
+            if let Some((_, events)) = &mut part.request {
+                *events += 1;
+            }
         });
     }
 

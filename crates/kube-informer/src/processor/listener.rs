@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Cause;
 use crate::indexer::Applied;
+use crate::measure::{CALLBACK_SECONDS, Histogram};
 use crate::wait::{HandlerSync, WatchedHandler};
 use crate::{Error, Event, Object, ObjectKey, Result};
 
@@ -48,6 +49,7 @@ pub(crate) struct Listener {
     delivered: AtomicU64,
     panics: AtomicU64,
     slow: AtomicU64,
+    pub(super) callbacks: Histogram,
 }
 
 /// How a listener is called.
@@ -133,6 +135,7 @@ impl Listener {
             delivered: AtomicU64::new(0),
             panics: AtomicU64::new(0),
             slow: AtomicU64::new(0),
+            callbacks: Histogram::new(CALLBACK_SECONDS),
         })
     }
 
@@ -343,6 +346,7 @@ impl Listener {
 
     /// A callback took this long.
     fn took(&self, took: Duration, key: Option<&ObjectKey>) {
+        self.callbacks.record_duration(took);
         if took < self.manner.slow_after || self.slow.fetch_add(1, Ordering::Relaxed) > 0 {
             return;
         }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+#[cfg(feature = "metrics")]
+use crate::measure::Histogram;
 use crate::wait::HandlerSync;
 use crate::{Result, WaitForSync};
 
@@ -83,6 +85,12 @@ impl Registration {
     /// How many callbacks took longer than [`slow_after`](crate::HandlerBuilder::slow_after).
     pub fn slow(&self) -> u64 {
         self.listener.slow()
+    }
+
+    /// How long callbacks took.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn callbacks(&self) -> &Histogram {
+        &self.listener.callbacks
     }
 
     /// Ends delivery at once: no callback starts after this. What waits is dropped.

@@ -22,6 +22,8 @@ pub(crate) trait Observer: Send + Sync {
     }
     /// An object of a list has arrived.
     fn received(&self) {}
+    /// The store has taken a list.
+    fn listed(&self) {}
     /// A watch was opened, or has received something.
     fn heard(&self) {}
     /// The store is about to receive a change.
@@ -153,6 +155,7 @@ impl<'a> Observers<'a> {
 
     /// Records that a list is complete.
     pub(super) fn listed(&mut self) {
+        self.all.iter().for_each(|observer| observer.listed());
         if self.trouble.as_ref().is_some_and(|trouble| !trouble.of_watch) {
             self.well();
         }

@@ -93,7 +93,8 @@ impl<T: Task> InProgress<T> {
 
 impl<T: Task> Drop for InProgress<T> {
     fn drop(&mut self) {
-        let Taken { slot, priority, .. } = self.taken;
+        let Taken { slot, priority, at, .. } = self.taken;
+        self.queue.record_work(at);
         match self.delay() {
             None => self.queue.0.shared.finish(slot, || self.queue.now()),
             Some(delay) => {

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hash};
 
+use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Nanoseconds since the queue was made: half the size of an `Instant`, and there are three per task.
@@ -138,6 +139,9 @@ pub(super) struct Taken<T> {
     pub(super) slot: u32,
     pub(super) task: T,
     pub(super) priority: i32,
+    /// When it was taken, and how long it had been ready by then.
+    pub(super) at: Nanos,
+    pub(super) waited: Nanos,
 }
 
 impl<T: Clone + Eq + Hash> State<T> {
@@ -219,9 +223,9 @@ impl<T: Clone + Eq + Hash> State<T> {
         self.running.push(&mut self.slots, slot);
         let entry = &mut self.slots[slot as usize];
         entry.place = Place::Running;
-        entry.since = now;
+        let waited = now.saturating_sub(std::mem::replace(&mut entry.since, now));
         let task = entry.task.clone().expect("a slot in a list has a task");
-        Some(Taken { slot, task, priority })
+        Some(Taken { slot, task, priority, at: now, waited })
     }
 
     /// Whether a task that a worker has may be ready again when that has finished.
@@ -303,6 +307,17 @@ impl<T: Clone + Eq + Hash> State<T> {
     pub(super) fn longest_running(&self) -> Option<(T, Nanos)> {
         let entry = self.slots.get(self.running.first as usize)?;
         Some((entry.task.clone()?, entry.since))
+    }
+
+    /// How long all tasks that workers have had been with them, added up.
+    pub(super) fn unfinished(&self, now: Nanos) -> Nanos {
+        let mut total: Nanos = 0;
+        let mut next = self.running.first;
+        while let Some(entry) = self.slots.get(next as usize) {
+            total = total.saturating_add(now.saturating_sub(entry.since));
+            next = entry.next;
+        }
+        total
     }
 
     /// Since when the task at the head of each priority has been ready: the earliest.
@@ -405,9 +420,11 @@ impl<T: Clone + Eq + Hash> State<T> {
             let entry = &self.slots[slot as usize];
             entry.hash == hash && entry.task.as_ref() == Some(&task)
         };
-        if let Some(&slot) = self.table.find(hash.spread(), is) {
-            return (slot, Some(task));
-        }
+        let hash_of = |&slot: &u32| self.slots[slot as usize].hash.spread();
+        let vacant = match self.table.entry(hash.spread(), is, hash_of) {
+            Entry::Occupied(known) => return (*known.get(), Some(task)),
+            Entry::Vacant(vacant) => vacant,
+        };
         let entry = Slot {
             task: Some(task),
             hash,
@@ -429,8 +446,7 @@ impl<T: Clone + Eq + Hash> State<T> {
             self.slots[slot as usize] = entry;
             slot
         };
-        let hash_of = |&slot: &u32| self.slots[slot as usize].hash.spread();
-        self.table.insert_unique(hash.spread(), slot, hash_of);
+        vacant.insert(slot);
         (slot, None)
     }
 

@@ -1,0 +1,79 @@
+//! The lists and watches of an informer, counted.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::measure::{Count, Histogram, ITEMS, LIST_SECONDS, WATCH_SECONDS};
+use crate::{ErrorReport, Next};
+
+/// A watch that ends sooner, without an event, was hardly one. client-go counts by the same time.
+const SHORT_WATCH: Duration = Duration::from_secs(1);
+
+/// Counts of lists and watches since the informer was made, for metrics.
+pub(crate) struct Reflections {
+    pub(crate) lists: Count,
+    pub(crate) list_duration: Histogram,
+    pub(crate) items_per_list: Histogram,
+    pub(crate) watches: Count,
+    pub(crate) short_watches: Count,
+    pub(crate) watch_duration: Histogram,
+    pub(crate) items_per_watch: Histogram,
+    /// Objects that could not be read or kept.
+    pub(crate) skipped: Count,
+    /// Lists that replaced a cache because of an error, and watches that were resumed after one, by the error.
+    relists: Mutex<BTreeMap<&'static str, u64>>,
+    restarts: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+impl Reflections {
+    pub(super) fn new() -> Self {
+        Self {
+            lists: Count::default(),
+            list_duration: Histogram::new(LIST_SECONDS),
+            items_per_list: Histogram::new(ITEMS),
+            watches: Count::default(),
+            short_watches: Count::default(),
+            watch_duration: Histogram::new(WATCH_SECONDS),
+            items_per_watch: Histogram::new(ITEMS),
+            skipped: Count::default(),
+            relists: Mutex::default(),
+            restarts: Mutex::default(),
+        }
+    }
+
+    pub(super) fn listed(&self, took: Duration, items: u64) {
+        self.list_duration.record_duration(took);
+        self.items_per_list.record(items as f64);
+    }
+
+    pub(super) fn watched(&self, took: Duration, events: u64) {
+        self.watch_duration.record_duration(took);
+        self.items_per_watch.record(events as f64);
+        if events == 0 && took < SHORT_WATCH {
+            self.short_watches.add();
+        }
+    }
+
+    pub(super) fn failed(&self, report: &ErrorReport) {
+        let reason = report.error.reason();
+        match report.next {
+            Next::Relist { .. } | Next::Poll { .. } | Next::FallBackToList => {
+                *self.relists.lock().entry(reason).or_default() += 1;
+            }
+            Next::Resume { .. } => *self.restarts.lock().entry(reason).or_default() += 1,
+            Next::SkipObject => self.skipped.add(),
+        }
+    }
+
+    #[cfg(feature = "metrics")]
+    pub(crate) fn relists(&self) -> BTreeMap<&'static str, u64> {
+        self.relists.lock().clone()
+    }
+
+    #[cfg(feature = "metrics")]
+    pub(crate) fn restarts(&self) -> BTreeMap<&'static str, u64> {
+        self.restarts.lock().clone()
+    }
+}
