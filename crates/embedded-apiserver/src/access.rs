@@ -1,4 +1,4 @@
-//! Who may do what: tokens, and a table of denials that can change while clients run.
+//! Authentication and authorization: tokens, and a list of denials that can change at any time.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,13 +26,13 @@ use crate::status::{GroupResource, Status};
 pub struct Access {
     tokens: RwLock<HashMap<String, Arc<str>>>,
     denials: RwLock<Vec<(DenialId, Denial)>>,
-    /// Requests on sockets need a token.
+    /// Whether requests on sockets need a token.
     required: bool,
 }
 
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Tokens are secrets: their number is all that is shown.
+        // Tokens are secrets: only their number is shown.
         f.debug_struct("Access")
             .field("tokens", &self.tokens.read().len())
             .field("denials", &*self.denials.read())
@@ -40,44 +40,44 @@ impl fmt::Debug for Access {
     }
 }
 
-/// What is forbidden: a request that fits all that is given here.
+/// A rule that forbids matching requests. A request matches if all conditions are met.
 #[derive(Debug, Clone, Default)]
 pub struct Denial(Filter);
 
-/// Names a denial, to take it back.
+/// Identifies a denial, to remove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DenialId(u64);
 
 impl Denial {
-    /// Everything.
+    /// Denies everything.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Only these verbs.
+    /// Denies only these verbs.
     pub fn verbs(verbs: impl IntoIterator<Item = Verb>) -> Self {
         Self(Filter { verbs: verbs.into_iter().collect(), ..Filter::default() })
     }
 
-    /// Only this resource, such as `pods` or `pods/status`.
+    /// Matches only this resource, such as `pods` or `pods/status`.
     pub fn resource(mut self, resource: impl Into<String>) -> Self {
         self.0.resource = Some(resource.into());
         self
     }
 
-    /// Only this API group.
+    /// Matches only this API group.
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.0.group = Some(group.into());
         self
     }
 
-    /// Only in this namespace.
+    /// Matches only this namespace.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.0.namespace = Some(namespace.into());
         self
     }
 
-    /// Only for this user.
+    /// Matches only this user.
     pub fn user(mut self, user: impl Into<String>) -> Self {
         self.0.user = Some(user.into());
         self
@@ -88,16 +88,16 @@ impl Denial {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct User(pub(crate) Arc<str>);
 
-/// The user of clients in process, and of the first token.
+/// The user of in-process clients, and of the initial token.
 pub(crate) const ADMIN: &str = "kubernetes-admin";
 
-/// The user of requests without a token, where none is asked for.
+/// The user of requests without a token, if none is required.
 const ANONYMOUS: &str = "system:anonymous";
 
-/// The user that the administrator acts as: `kubectl --as`. Groups mean nothing here.
+/// The header that names the impersonated user (`kubectl --as`). Groups have no effect.
 const IMPERSONATE_USER: &str = "impersonate-user";
 
-/// The headers of impersonation all begin with this.
+/// The common prefix of the impersonation headers.
 const IMPERSONATE: &str = "impersonate-";
 
 impl Access {
@@ -105,18 +105,18 @@ impl Access {
         Self { tokens: RwLock::default(), denials: RwLock::default(), required }
     }
 
-    /// Takes requests with `token` as those of `user`.
+    /// Authenticates requests with `token` as `user`.
     pub fn add_token(&self, token: impl Into<String>, user: impl Into<Arc<str>>) {
         self.tokens.write().insert(token.into(), user.into());
     }
 
-    /// Forgets a token: requests with it get a 401 from now on. Running watches go on, as they do on
-    /// a real server.
+    /// Revokes a token: requests with it receive a 401 from now on. Open watches continue, as on a
+    /// real server.
     pub fn revoke_token(&self, token: &str) {
         self.tokens.write().remove(token);
     }
 
-    /// Forbids something from now on.
+    /// Adds a denial, effective immediately.
     pub fn deny(&self, denial: Denial) -> DenialId {
         let mut denials = self.denials.write();
         let id = DenialId(denials.last().map_or(1, |(DenialId(last), _)| last + 1));
@@ -124,23 +124,22 @@ impl Access {
         id
     }
 
-    /// Takes a denial back.
+    /// Removes a denial.
     pub fn allow(&self, id: DenialId) {
         self.denials.write().retain(|(other, _)| *other != id);
     }
 
-    /// Takes all denials back.
+    /// Removes all denials.
     pub fn allow_everything(&self) {
         self.denials.write().clear();
     }
 
     /// Returns the user that a request over a socket acts as.
     ///
-    /// It fails closed: a header that decides about access and cannot be read is an error, never
-    /// taken for one that is not there.
+    /// It fails closed: a header that affects access and cannot be read is an error, never ignored.
     pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<User, Status> {
         let user = match bearer_token(headers)? {
-            // Anonymous access is for requests without a token: a wrong one is a mistake to be told.
+            // Anonymous access is for requests without a token. A wrong token is an error.
             Some(token) => {
                 self.tokens.read().get(token).cloned().ok_or_else(Status::unauthorized)?
             }
@@ -156,8 +155,9 @@ impl Access {
     fn impersonate(&self, user: &str, name: &str) -> Result<User, Status> {
         let allowed = match user {
             ADMIN => true,
-            // Where no token is asked for, the anonymous user stands in for the administrator. It
-            // does not become the administrator: what needs the token goes on needing it.
+            // Where no token is required, the anonymous user has the administrator's rights to
+            // impersonate. It cannot become the administrator, however: operations that need the
+            // token still do.
             ANONYMOUS => !self.required && name != ADMIN,
             _ => false,
         };
@@ -171,7 +171,7 @@ impl Access {
         Err(Status::forbidden(GroupResource { group: "", resource: "users" }, name, why))
     }
 
-    /// Whether the user may do it.
+    /// Returns an error if the user may not do this.
     pub(crate) fn authorize(&self, user: &User, target: &Target) -> Result<(), Status> {
         let denials = self.denials.read();
         if !denials.iter().any(|(_, denial)| denial.0.fits(&user.0, Some(target))) {
@@ -181,8 +181,8 @@ impl Access {
     }
 }
 
-/// Returns the bearer token of a request, read as a real server does: the scheme in any case, then one
-/// space. Other schemes, and an empty token, count as none.
+/// Returns the bearer token of a request, parsed as a real server does: the scheme in any case,
+/// then one space. Other schemes and empty tokens are ignored.
 fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, Status> {
     let Some(header) = headers.get(AUTHORIZATION) else { return Ok(None) };
     let text = header.to_str().map_err(|_| Status::unauthorized())?;
@@ -191,7 +191,7 @@ fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, Status> {
     Ok(parts.next().filter(|token| bearer && !token.is_empty()))
 }
 
-/// Returns the name of the user to act as, if there is one.
+/// Returns the name of the impersonated user, if there is one.
 fn impersonated(headers: &HeaderMap) -> Result<Option<&str>, Status> {
     let name = headers.get(IMPERSONATE_USER).map_or(&b""[..], HeaderValue::as_bytes);
     let name = str::from_utf8(name)
@@ -201,7 +201,8 @@ fn impersonated(headers: &HeaderMap) -> Result<Option<&str>, Status> {
     }
     let other = headers.keys().find(|key| key.as_str().starts_with(IMPERSONATE));
     match other.filter(|key| *key != IMPERSONATE_USER) {
-        // The request is meant to have fewer rights than its token: it must not run with all of them.
+        // The request is meant to have fewer rights than its token, so it must not run with all of
+        // them.
         Some(header) => {
             Err(Status::internal(format!("requested {header} without impersonating a user")))
         }
@@ -209,11 +210,11 @@ fn impersonated(headers: &HeaderMap) -> Result<Option<&str>, Status> {
     }
 }
 
-/// What Kubernetes says to who may not do something.
+/// Returns the error of Kubernetes for a forbidden request.
 pub(crate) fn forbidden(user: &User, target: &Target) -> Status {
     let resource = target.resource_path();
     let is_namespace = target.resource.group.is_empty() && target.resource.plural == "namespaces";
-    // A namespace is in itself, to those who may not.
+    // To authorization, a namespace is in itself.
     let own = target.name.as_ref().filter(|_| is_namespace);
     let scope = match target.namespace.as_ref().or(own) {
         Some(namespace) => format!("in the namespace {namespace:?}"),

@@ -1,5 +1,5 @@
-//! A `kube::Client` that calls the server directly: no socket, no serialised connection, and time
-//! that can be paused.
+//! A `kube::Client` that calls the server directly: without a socket or an HTTP connection, and
+//! with time that can be paused.
 
 use std::sync::Arc;
 
@@ -9,12 +9,13 @@ use crate::access::ADMIN;
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// A client in this process, as the administrator. Needs a tokio runtime.
+    /// Returns an in-process client for the administrator. Requires a tokio runtime.
     pub fn client(&self) -> Client {
         self.client_as(ADMIN)
     }
 
-    /// A client in this process, as some user: for [`Denial::user`](crate::Denial::user).
+    /// Returns an in-process client for a user, such as one of a
+    /// [`Denial::user`](crate::Denial::user).
     pub fn client_as(&self, user: impl Into<Arc<str>>) -> Client {
         Client::new(self.service_as(user), "default")
     }

@@ -1,4 +1,4 @@
-//! Objects without HTTP: for tests that set a scene, and for data that is loaded at the start.
+//! Access to objects without HTTP, for test setup and for data that is loaded at startup.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::server::ApiServer;
 use crate::status::Status;
 use crate::store::{Key, PageRequest, Revision};
 
-/// An object, or what is in it, was not understood.
+/// A document that could not be loaded.
 #[derive(Debug)]
 pub struct LoadError {
-    /// Counts documents from 1 on.
+    /// The document's number, counted from 1.
     pub document: usize,
-    /// What is wrong with it.
+    /// The reason.
     pub why: String,
 }
 
@@ -33,19 +33,20 @@ impl std::fmt::Display for LoadError {
 impl std::error::Error for LoadError {}
 
 impl ApiServer {
-    /// Creates an object: `apiVersion`, `kind` and `metadata` say what and where. Neither access
-    /// rules nor faults apply, and it is not recorded; everything else does.
+    /// Creates an object. Its `apiVersion`, `kind` and `metadata` determine the resource. Access
+    /// rules and faults do not apply, and the write is not recorded; all other rules of the API
+    /// apply.
     pub fn create(&self, object: Value) -> Result<Value, Status> {
         self.write(&Method::POST, object, Duration::ZERO)
     }
 
-    /// Creates an object that is said to have been there for some time, for a scene with a past.
+    /// Creates an object whose `creationTimestamp` is `age` ago.
     pub fn create_aged(&self, object: Value, age: Duration) -> Result<Value, Status> {
         self.write(&Method::POST, object, age)
     }
 
-    /// Replaces an object, under the same rules as a PUT: with a `resourceVersion` in it, only if
-    /// that is the newest.
+    /// Replaces an object, under the same rules as a PUT: if the object has a `resourceVersion`, it
+    /// must be the latest.
     pub fn update(&self, object: Value) -> Result<Value, Status> {
         self.write(&Method::PUT, object, Duration::ZERO)
     }
@@ -74,15 +75,16 @@ impl ApiServer {
         self.call(&Method::DELETE, &path, options, Duration::ZERO)
     }
 
-    /// An object as it is now. `resource` is its plural, with the group behind a dot where there is
-    /// one: `pods`, `deployments.apps`. Cluster-scoped objects have the namespace "".
+    /// Returns the current state of an object. `resource` is the plural, followed by a dot and the
+    /// group unless that is the core group: `pods`, `deployments.apps`. The namespace of
+    /// cluster-scoped objects is "".
     pub fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
         let key = Key::new(namespace, name);
         self.store().get(resource, &key).map(|revision| Value::Object(revision.to_map()))
     }
 
-    /// All objects of a resource as they are now, in a namespace or, with "", in all, by namespace and
-    /// name.
+    /// Returns the current state of all objects of a resource in a namespace, or in all namespaces
+    /// for "", sorted by namespace and name.
     pub fn list(&self, resource: &str, namespace: &str) -> Vec<Value> {
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         let request = PageRequest { namespace, ..PageRequest::default() };
@@ -91,8 +93,8 @@ impl ApiServer {
         items.iter().map(|revision| Value::Object(revision.to_map())).collect()
     }
 
-    /// Every state of an object that is still remembered, oldest first: the version, and the object
-    /// unless that was its deletion.
+    /// Returns every retained state of an object, oldest first, as the version and the object, or
+    /// `None` for a deletion.
     pub fn history(
         &self,
         resource: &str,
@@ -106,15 +108,16 @@ impl ApiServer {
         self.store().history(resource, &Key::new(namespace, name)).iter().map(shown).collect()
     }
 
-    /// How many objects there are, in a namespace or, with "", in all.
+    /// Returns the number of objects in a namespace, or in all namespaces for "".
     pub fn count(&self, resource: &str, namespace: &str) -> usize {
         self.store().count(resource, Some(namespace).filter(|namespace| !namespace.is_empty()))
     }
 
-    /// Creates the objects of a YAML (or JSON) text of one or more documents; a `List` is taken as
-    /// its items. How many there were.
+    /// Creates the objects of a YAML or JSON text with one or more documents, and returns their
+    /// number. The items of a `List` are created individually.
     pub fn load_yaml(&self, text: &str) -> Result<usize, LoadError> {
-        // JSON is YAML, but read as such it takes ten times as long, and large files are refused.
+        // JSON is YAML, but parsing it as YAML takes ten times as long, and large files are
+        // rejected.
         let documents: Vec<Value> = match serde_json::from_str(text) {
             Ok(json) => vec![json],
             Err(_) => serde_saphyr::from_multiple(text).map_err(|error| not_yaml(text, &error))?,
@@ -156,13 +159,13 @@ impl ApiServer {
 
     fn path_to(&self, resource: &str, namespace: &str, name: &str) -> Result<String, Status> {
         let registry = self.shared.registry.read();
-        // Of the two groups that share the events, the core one comes first.
+        // Two groups share the events. The core group comes first.
         let found = registry.iter().find(|other| &*other.table == resource);
         let found = found.ok_or_else(Status::no_such_resource)?;
         Ok(path(found, namespace, Some(name)))
     }
 
-    /// Goes the way of a request from where it is understood.
+    /// Handles a parsed request.
     fn call(
         &self,
         method: &Method,
@@ -176,7 +179,7 @@ impl ApiServer {
         let target = target.ok_or_else(Status::no_such_resource)?;
         let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
         let call = Call { id: 0, target, headers: HeaderMap::new(), body, age };
-        // Writes wait for nothing: the future is ready when it is first asked.
+        // Writes never wait, so the future is ready on its first poll.
         let response =
             now(rest::answer(&self.shared, &call)).expect("a write waits for nothing")?;
         let bytes = now(response.into_body().collect()).expect("the answer to a write is whole");
@@ -203,7 +206,7 @@ fn not_yaml(text: &str, error: &serde_saphyr::Error) -> LoadError {
         }
         begun |= !line.is_empty() && !line.starts_with('#');
     }
-    // The snippet would show lines of the text, and secrets in them.
+    // The snippet would show lines of the text, which may contain secrets.
     LoadError { document, why: error.without_snippet().to_string() }
 }
 
@@ -242,7 +245,7 @@ fn items(document: Value) -> Vec<Value> {
     }
 }
 
-/// The outcome of a future that does not wait.
+/// Returns the output of a future that is ready on its first poll.
 fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = std::pin::pin!(future);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());

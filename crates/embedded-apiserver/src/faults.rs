@@ -1,10 +1,10 @@
-//! Faults on purpose: what can go wrong, rules that say which requests it strikes, and a log that says
-//! which it did.
+//! Fault injection: the faults, the rules that choose the requests that they affect, and a log of
+//! those that fired.
 //!
 //! # Architecture invariants
-//! - A server without rules pays one atomic load a request, and one an event of a watch.
-//! - A rule is used up where its fault strikes, not where it might: of two watches, the first that
-//!   comes to the point takes a one-shot.
+//! - Without rules, faults cost one atomic load per request and one per watch event.
+//! - A rule is consumed when its fault fires, not when it first matches: of two watches, the first
+//!   to reach the point receives a one-shot fault.
 
 mod fault;
 mod rule;
@@ -24,44 +24,45 @@ use crate::limits::RECORD_MAX;
 use crate::request::Target;
 use crate::store::Snapshot;
 
-/// A fault that struck.
+/// A fault that fired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FiredFault {
-    /// The rule that it was injected by.
+    /// The rule that injected it.
     pub id: FaultId,
     /// [`Fault::name`].
     pub name: &'static str,
-    /// [`RequestRecord::id`](crate::RequestRecord::id) of the request that it struck.
+    /// The [`RequestRecord::id`](crate::RequestRecord::id) of the affected request.
     pub request: u64,
-    /// The newest version at that time.
+    /// The latest version at that time.
     pub revision: u64,
-    /// Time since the server's start.
+    /// The time since the server started.
     pub at: Duration,
-    /// How many events the watch had been sent, bookmarks included; 0 if it struck no watch.
+    /// The number of events that the watch had been sent, bookmarks included; 0 if the request was
+    /// not a watch.
     pub after_events: u64,
 }
 
-/// The rules that hold, and the log.
+/// The rules in force, and the log.
 #[derive(Debug, Default)]
 pub(crate) struct FaultState {
-    /// How many rules there are: requests look no further while there are none.
+    /// The number of rules. While it is 0, requests skip the rules.
     count: AtomicUsize,
-    /// The newest rule's id: running watches look no further until it changes.
+    /// The newest rule's id. Until it changes, open watches skip the rules.
     newest: AtomicU64,
     pub(crate) rules: Mutex<Vec<Rule>>,
     pub(crate) fired: Mutex<VecDeque<FiredFault>>,
-    /// States to go back to, by the names that they were given in text.
+    /// Snapshots to restore, by the names that they have in text.
     pub(crate) snapshots: Mutex<BTreeMap<String, Snapshot>>,
 }
 
-/// Whether a fault that could strike does.
+/// Whether a fault that could fire does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chance {
     Strikes,
     /// Not this time.
     Misses,
-    /// Never again: the rule is used up, or was removed.
+    /// Never again: the rule is exhausted, or was removed.
     Over,
 }
 
@@ -89,24 +90,25 @@ impl FaultState {
         self.count.store(0, Ordering::Release);
     }
 
-    /// How many rules there are that can still strike.
+    /// Returns the number of rules that can still fire.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }
 
-    /// The newest rule's id.
+    /// Returns the newest rule's id.
     pub(crate) fn newest(&self) -> u64 {
         self.newest.load(Ordering::Acquire)
     }
 
-    /// What the rules hold in store for a new request, and which is the newest of them.
+    /// Returns the faults that a new request will meet, and the newest rule's id.
     pub(crate) fn meet_request(&self, user: &User, target: Option<&Target>) -> (Vec<Waiting>, u64) {
         let mut rules = self.rules.lock();
         let waiting = rules.iter_mut().filter_map(|rule| rule.meet_request(user, target));
         (waiting.collect(), self.newest.load(Ordering::Relaxed))
     }
 
-    /// The same of the rules that came since a watch looked at them last.
+    /// Returns the faults that an open watch will meet, from rules newer than `seen`, and the
+    /// newest rule's id.
     pub(crate) fn meet_running_watch(
         &self,
         user: &User,
@@ -119,7 +121,7 @@ impl FaultState {
         (waiting.collect(), self.newest.load(Ordering::Relaxed))
     }
 
-    /// Uses a rule once, if its luck (a number in 0..1) is with it.
+    /// Decides whether a rule fires, and if so consumes one use. `luck` draws a number in 0..1.
     pub(crate) fn draw(&self, id: FaultId, luck: impl FnOnce() -> f64) -> Chance {
         let mut rules = self.rules.lock();
         let Some(at) = rules.iter().position(|rule| rule.id == id) else { return Chance::Over };

@@ -1,4 +1,4 @@
-//! How faults are injected: rules, and scenarios of several, from Rust and from text.
+//! Fault injection from Rust and from text, by single rules and by scenarios.
 
 mod presets;
 pub(crate) mod text;
@@ -13,7 +13,7 @@ use crate::filter::Filter;
 use crate::request::Verb;
 use crate::server::ApiServer;
 
-/// The faults of a server: see [`ApiServer::faults`].
+/// Injects faults into a server. See [`ApiServer::faults`].
 ///
 /// ```
 /// # use embedded_apiserver::{ApiServer, Fault, Verb};
@@ -37,40 +37,41 @@ pub struct Faults<'a> {
 }
 
 impl ApiServer {
-    /// Faults to inject, and those that struck.
+    /// Returns the faults of this server, to inject more or to inspect those that fired.
     pub fn faults(&self) -> Faults<'_> {
         Faults { server: self }
     }
 }
 
 impl<'a> Faults<'a> {
-    /// A rule for requests of one verb.
+    /// Starts a rule for requests with this verb.
     pub fn on(self, verb: Verb) -> FaultRule<'a> {
         FaultRule::new(self.server, Some(verb))
     }
 
-    /// A rule for all requests, also those that are about no resource: discovery, health.
+    /// Starts a rule for all requests, including those that concern no resource, such as discovery
+    /// and health checks.
     pub fn any(self) -> FaultRule<'a> {
         FaultRule::new(self.server, None)
     }
 
-    /// Takes a rule back. Whether it was still there: a one-shot that struck is not. What it has
-    /// done is not undone: who was made to wait waits on.
+    /// Removes a rule. Returns whether it was still there: a one-shot rule that fired is not.
+    /// Effects on requests that it already affected remain: a stalled request stays stalled.
     pub fn remove(self, id: FaultId) -> bool {
         self.state().remove(id)
     }
 
-    /// Takes all rules back.
+    /// Removes all rules.
     pub fn clear(self) {
         self.state().clear();
     }
 
-    /// How many rules there are that can still strike.
+    /// Returns the number of rules that can still fire.
     pub fn pending(self) -> usize {
         self.state().count()
     }
 
-    /// The last faults that struck, oldest first.
+    /// Returns the most recent faults that fired, oldest first.
     pub fn fired(self) -> Vec<FiredFault> {
         self.state().fired.lock().iter().cloned().collect()
     }
@@ -80,17 +81,18 @@ impl<'a> Faults<'a> {
     }
 }
 
-/// A rule that is being made: which requests, when, how often. It holds once it is
-/// [`inject`](Self::inject)ed.
+/// A rule under construction: which requests, when and how often. It takes effect with
+/// [`inject`](Self::inject).
 #[derive(Debug, Clone)]
 #[must_use = "a rule does nothing until it is injected"]
 pub struct FaultRule<'a> {
     server: &'a ApiServer,
     filter: Filter,
-    /// Which matching request is the first; None: any, and also watches that run already.
+    /// The first matching request that is affected. `None` means any, including watches that are
+    /// already open.
     nth: Option<u64>,
     after: After,
-    /// None: without end.
+    /// `None` means without limit.
     times: Option<u64>,
     probability: Option<f64>,
 }
@@ -102,75 +104,76 @@ impl<'a> FaultRule<'a> {
         Self { server, filter, nth: None, after, times: Some(1), probability: None }
     }
 
-    /// Only this resource, such as `pods` or `pods/status`.
+    /// Matches only this resource, such as `pods` or `pods/status`.
     pub fn resource(mut self, resource: impl Into<String>) -> Self {
         self.filter.resource = Some(resource.into());
         self
     }
 
-    /// Only this API group; "" is the core group.
+    /// Matches only this API group. "" is the core group.
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.filter.group = Some(group.into());
         self
     }
 
-    /// Only requests for this namespace; "" are those for all namespaces, or for none.
+    /// Matches only requests for this namespace. "" matches requests for all namespaces and for
+    /// cluster-scoped resources.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.filter.namespace = Some(namespace.into());
         self
     }
 
-    /// Only this user.
+    /// Matches only this user.
     pub fn user(mut self, user: impl Into<String>) -> Self {
         self.filter.user = Some(user.into());
         self
     }
 
-    /// From the n-th matching request on, counted from 1 and from the injection. A watch that runs
-    /// already is none of them.
+    /// Starts with the n-th matching request, counted from 1 since the injection. Watches that are
+    /// already open do not count.
     pub fn nth(mut self, n: u64) -> Self {
         self.nth = Some(n);
         self
     }
 
-    /// Once a watch has been sent `n` events, bookmarks included; 0 is before the first. A watch
-    /// that runs already, and has been sent as many, is struck at once.
+    /// Fires after a watch has been sent `n` events, bookmarks included. 0 is before the first. An
+    /// open watch that has already been sent as many is affected immediately.
     ///
-    /// Of other answers, faults of objects strike the item behind the first `n`. Faults of the
-    /// connection or of the server leave them alone: see [`after_bytes`](Self::after_bytes).
+    /// In other responses, faults that affect objects fire on the item after the first `n`. Faults
+    /// of the connection or the server do not fire there: see [`after_bytes`](Self::after_bytes).
     pub fn after_events(mut self, n: u64) -> Self {
         self.after = After::Events(n);
         self
     }
 
-    /// Once `n` bytes of a body have been sent; a shorter body is left alone, and so are watches
-    /// that run already. It is for faults that strike connections, bytes, or the server; others go
-    /// by events and items.
+    /// Fires after `n` bytes of a body have been sent. Shorter bodies and watches that are already
+    /// open are not affected. Only faults of connections, bytes or the server support this; others
+    /// are positioned by events and items.
     pub fn after_bytes(mut self, n: u64) -> Self {
         self.after = After::Bytes(n);
         self
     }
 
-    /// So many times; once if nothing is said.
+    /// Sets how many times the fault fires. The default is once.
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);
         self
     }
 
-    /// Every time, until it is removed.
+    /// Fires every time, until the rule is removed.
     pub fn always(mut self) -> Self {
         self.times = None;
         self
     }
 
-    /// Each time only with this probability, between 0 and 1. With a
-    /// [seed](crate::Builder::seed), the same requests suffer the same.
+    /// Fires with this probability, between 0 and 1, each time. With a
+    /// [seed](crate::Builder::seed), the same requests are affected in each run.
     pub fn probability(mut self, probability: f64) -> Self {
         self.probability = Some(probability);
         self
     }
 
-    /// Makes it hold, from now on.
+    /// Injects the fault, effective immediately.
     pub fn inject(self, fault: Fault) -> FaultId {
         let id = self.server.shared.faults.add(|id| Rule {
             id,
@@ -182,7 +185,7 @@ impl<'a> FaultRule<'a> {
             probability: self.probability,
             fault: Arc::new(fault),
         });
-        // Watches that wait for changes look at the rules again.
+        // Idle watches check the rules again.
         self.server.shared.store.wake_watchers();
         id
     }

@@ -1,5 +1,6 @@
-//! A Kubernetes API server as a library: no binaries, no Docker, up in under a millisecond, and
-//! honest about the protocol where fakes lie: versions, watches, paging, expiry.
+//! A Kubernetes API server as a library. It needs no binaries and no Docker, starts in under a
+//! millisecond, and implements the parts of the protocol that fakes get wrong: resource versions,
+//! watches, paging and expiry.
 //!
 //! ```
 //! use embedded_apiserver::ApiServer;
@@ -13,11 +14,11 @@
 //! let server = ApiServer::start();
 //! let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
 //!
-//! // A list and a watch from its version, as an informer does it.
+//! // List, then watch from the list's version, as an informer does.
 //! let version = maps.list(&ListParams::default()).await?.metadata.resource_version.unwrap();
 //! let mut watch = maps.watch(&WatchParams::default(), &version).await?.boxed();
 //!
-//! // Somebody writes: here without HTTP, but under all of its rules.
+//! // Write an object. This bypasses HTTP, but the API's rules still apply.
 //! server.create(json!({
 //!     "apiVersion": "v1", "kind": "ConfigMap",
 //!     "metadata": {"name": "settings"}, "data": {"colour": "blue"},
@@ -29,33 +30,34 @@
 //! # }
 //! ```
 //!
-//! # How it is used
+//! # Usage
 //!
-//! - **In process**: [`ApiServer::client`] is a `kube::Client` that calls the server directly, with no
-//!   socket between: tests can pause tokio's time, and an hour of bookmarks passes at once.
-//!   [`ApiServer::service`] is the same for any `tower` client. [`ApiServer::create`] and its
-//!   siblings set a scene without HTTP.
-//! - **On a socket**: [`ApiServer::listen`] serves HTTP/1.1 and HTTP/2, by TLS with a CA of its own,
-//!   to kubectl and clients in any language; bearer tokens are asked for.
-//! - **To break things**: [`ApiServer::faults`] injects faults by name, or by text with
-//!   [`Faults::inject_text`]; with [`Builder::control_path`] also over HTTP. [`ApiServer::restart`],
-//!   [`Store::compact`], [`ApiServer::restore`] and [`ApiServer::access`] do to the server what
-//!   happens to servers.
-//! - **As an oracle**: [`ApiServer::requests`] and [`ApiServer::deliveries`] tell what was asked and
-//!   what was delivered to whom; [`ApiServer::history`] tells every state that an object had.
+//! - **In process**: [`ApiServer::client`] returns a `kube::Client` that calls the server directly,
+//!   without a socket. Tests can pause tokio's time, so an hour of bookmarks takes no time at all.
+//!   [`ApiServer::service`] does the same for any `tower` client. [`ApiServer::create`] and related
+//!   methods write objects without HTTP.
+//! - **On a socket**: [`ApiServer::listen`] serves HTTP/1.1 and HTTP/2 to kubectl and clients in
+//!   any language. It uses TLS with its own CA, and requires bearer tokens.
+//! - **Fault injection**: [`ApiServer::faults`] injects faults from Rust, from text with
+//!   [`Faults::inject_text`], or over HTTP with [`Builder::control_path`]. [`ApiServer::restart`],
+//!   [`Store::compact`], [`ApiServer::restore`] and [`ApiServer::access`] reproduce what happens to
+//!   real servers.
+//! - **As a test oracle**: [`ApiServer::requests`] and [`ApiServer::deliveries`] return the
+//!   requests that were received and the events that each watch was sent. [`ApiServer::history`]
+//!   returns every state of an object.
 //!
 //! # Consistency
 //!
-//! There is one global resourceVersion. Every write gets the next one. A list, on however many
-//! pages, is the state at one version; a watch from a version is every change after it, in order and
-//! once, until it ends or says 410; a bookmark comes after every change up to its version. Versions
-//! older than [`Builder::history_window`] are compacted away. All readers share the bytes of an
-//! object, which are encoded once.
+//! There is one global resourceVersion, which every write increments. A list returns the state at a
+//! single version, however many pages it has. A watch from a version delivers every later change
+//! exactly once and in order, until it ends or fails with a 410. A bookmark follows all changes up
+//! to its version. Versions older than [`Builder::history_window`] are compacted. Each object is
+//! encoded once, and all readers share the bytes.
 //!
-//! # What is real, what is simplified, what is absent
+//! # What is real, simplified or absent
 //!
-//! The answers are compared with those of kube-apiserver 1.36, for some 900 requests; every place where they differ is in
-//! `docs/differences.md`, with its reason. In short:
+//! Responses to about 900 requests are compared with those of kube-apiserver 1.36.
+//! `docs/differences.md` lists every difference with its reason. In short:
 //!
 //! | | |
 //! | --- | --- |
@@ -63,28 +65,28 @@
 //! | versions and history | one global version, MVCC, compaction, 410 in both forms, future versions, restore from a snapshot |
 //! | list | label and field selectors with Kubernetes' grammar and errors, `limit`/`continue` pinned to a version, `remainingItemCount`, `resourceVersion` and `resourceVersionMatch` in all combinations, inconsistent continuation |
 //! | watch | from any version, bookmarks, `timeoutSeconds`, `sendInitialEvents`, selector enter and leave, slow watchers cut off |
-//! | objects | optimistic locking, generateName, generation, status subresource, finalizers, preconditions, dry run, JSON patch, merge patch, strategic merge patch of built-in kinds, validation of names, labels and metadata, `Status` bodies word for word |
+//! | objects | optimistic locking, generateName, generation, status subresource, finalizers, preconditions, dry run, JSON patch, merge patch, strategic merge patch of built-in kinds, validation of names, labels and metadata, `Status` bodies with identical wording |
 //! | representations | JSON, protobuf for built-in kinds and metadata, `Table` with kubectl's columns, `PartialObjectMetadata`, gzip |
-//! | kinds | the built-in resources of Kubernetes 1.36 that people use, discovery in both forms; custom resources with several versions, printer columns and selectable fields |
+//! | kinds | the commonly used built-in resources of Kubernetes 1.36, discovery in both forms; custom resources with several versions, printer columns and selectable fields |
 //! | **Simplified** | |
-//! | validation | metadata and the data of config maps and secrets are checked, `spec` is not: neither the built-in schemas nor those of custom resources, no pruning, no CEL, `fieldValidation` is ignored |
-//! | defaults | only those that kubectl and controllers look at |
-//! | access | who may do what is a table of denials; RBAC objects are stored, not obeyed; only the administrator may act as others (`kubectl --as`), and groups mean nothing |
-//! | pods | with [`Builder::pods_run`] they are scheduled and run as on a node that does nothing; without it they stay Pending and go at once |
-//! | namespaces | one with objects in it stays Terminating until they are gone, but nothing deletes them |
-//! | custom resource versions | are converted by renaming (`strategy: None`) |
-//! | events | the two groups share their objects, as in Kubernetes; `autoscaling/v1` and other second versions of built-in kinds are not served |
-//! | watch cache | there is none to lag behind: `resourceVersion=0` is answered from the newest state |
+//! | validation | metadata and the data of config maps and secrets are validated, `spec` is not: no schemas of built-in or custom resources, no pruning, no CEL, `fieldValidation` is ignored |
+//! | defaults | only those that kubectl and controllers depend on |
+//! | access | authorization is a list of denials; RBAC objects are stored but not enforced; only the administrator may impersonate (`kubectl --as`), and groups have no effect |
+//! | pods | with [`Builder::pods_run`] scheduling and running are simulated; without it pods stay Pending and are deleted immediately |
+//! | namespaces | a namespace that contains objects stays Terminating until they are gone, but the server does not delete them |
+//! | custom resource versions | are converted by changing `apiVersion` only (`strategy: None`) |
+//! | events | both groups share their objects, as in Kubernetes; `autoscaling/v1` and other second versions of built-in kinds are not served |
+//! | watch cache | there is none that could lag: `resourceVersion=0` returns the latest state |
 //! | managedFields | are dropped, or kept as sent: [`Builder::keep_managed_fields`] |
 //! | **Absent** | |
 //! | server-side apply | 415; `kubectl apply --server-side` needs it |
-//! | garbage collection, controllers | owner references have no consequence, deployments make no pods |
+//! | garbage collection, controllers | owner references have no effect, deployments create no pods |
 //! | subresources | other than `status`: no `scale`, `log`, `exec`, `binding`, `eviction` |
 //! | admission | no webhooks, no policies; their objects are stored |
 //! | CBOR, YAML, websockets | 406 and 415 |
-//! | schemas | `/openapi` says just enough for kubectl to create objects; no `kubectl explain` |
+//! | schemas | `/openapi` has only what kubectl needs to create objects; no `kubectl explain` |
 
-// The vocabulary.
+// Shared vocabulary.
 mod clock;
 mod codec;
 mod connection;
@@ -92,7 +94,7 @@ pub mod limits;
 mod quote;
 mod status;
 
-// What is served.
+// Served resources.
 mod kinds;
 mod validate;
 
@@ -100,7 +102,7 @@ mod discovery;
 mod health;
 mod openapi;
 
-// Which objects, where they are kept, and what is done to them.
+// Requests, objects and storage.
 mod request;
 
 mod object;
@@ -110,7 +112,7 @@ mod store;
 mod matcher;
 pub mod selector;
 
-// What clients are shown.
+// Response representations.
 mod body;
 mod gzip;
 mod negotiate;
@@ -118,7 +120,7 @@ mod print;
 mod response;
 mod view;
 
-// The server, and what it remembers and allows.
+// The server, its records and access control.
 mod access;
 mod filter;
 
@@ -128,24 +130,24 @@ mod record;
 
 mod server;
 
-// What goes wrong on purpose, and what happens by itself.
+// Injected faults and simulated pods.
 mod exposure;
 
 mod inject;
 
 mod pods;
 
-// The verbs, and what they do to objects.
+// Verbs and their effects on objects.
 mod defaults;
 mod lifecycle;
 mod rest;
 
-// Writes without a request, and faults over HTTP.
+// Direct writes, and fault injection over HTTP.
 mod direct;
 
 mod control;
 
-// How requests come in.
+// Entry points for requests.
 mod service;
 
 #[cfg(feature = "client")]

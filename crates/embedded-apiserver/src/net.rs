@@ -1,10 +1,10 @@
-//! The server on a socket: HTTP/1.1 and HTTP/2, over TLS unless told otherwise.
+//! The server on a socket: HTTP/1.1 and HTTP/2, over TLS by default.
 //!
 //! # Architecture invariants
-//! - Loopback only, unless asked for more.
-//! - Every task runs on the listener's tracker: when it is empty, nothing is left.
-//! - A connection ends in one of two ways. Orderly, by HTTP's own means; or broken, and then the peer
-//!   sees a reset, as it would if the process had died.
+//! - Only loopback addresses are bound, unless remote access is allowed explicitly.
+//! - Every task runs on the listener's tracker. When the tracker is empty, nothing is left running.
+//! - A connection ends in one of two ways: gracefully, by the means of HTTP, or broken. The peer of
+//!   a broken connection sees a reset, as if the process had died.
 
 mod accept;
 mod activity;
@@ -38,7 +38,7 @@ use tls::Certificates;
 
 pub use identity::Identity;
 
-/// Options of a socket that is about to be opened: see [`ApiServer::listener`].
+/// Configures a socket. See [`ApiServer::listener`].
 #[derive(Debug, Clone)]
 pub struct Listener {
     server: ApiServer,
@@ -48,29 +48,29 @@ pub struct Listener {
 }
 
 /// A socket on which the server listens. Dropping it breaks its connections;
-/// [`shutdown`](Self::shutdown) is the orderly way.
+/// [`shutdown`](Self::shutdown) ends them gracefully.
 pub struct Listening {
     addr: SocketAddr,
-    /// None for plain HTTP.
+    /// `None` for plain HTTP.
     certificates: Option<Certificates>,
     token: String,
     reins: Arc<Reins>,
 }
 
-/// What the tasks of one listener have in common.
+/// State that is shared by the tasks of a listener.
 struct Reins {
     shared: Arc<Shared>,
     tls: Option<TlsAcceptor>,
     host_rule: HostRule,
-    /// Ends everything in an orderly way.
+    /// Ends everything gracefully.
     closing: CancellationToken,
-    /// Ends everything at once.
+    /// Ends everything immediately.
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl ApiServer {
-    /// Listens on a loopback address, with TLS. Port 0 picks a free one.
+    /// Listens on a loopback address, with TLS. Port 0 picks a free port.
     ///
     /// ```
     /// # use embedded_apiserver::ApiServer;
@@ -86,7 +86,7 @@ impl ApiServer {
         self.listener().bind(addr).await
     }
 
-    /// Options for listening, where [`listen`](Self::listen) does not do.
+    /// Configures a socket, for options that [`listen`](Self::listen) does not offer.
     ///
     /// ```
     /// # use embedded_apiserver::ApiServer;
@@ -102,32 +102,32 @@ impl ApiServer {
 }
 
 impl Listener {
-    /// Speaks HTTP without TLS. Clients of the Go library, kubectl among them, send no token then:
-    /// let them in with [`Builder::anonymous`](crate::Builder::anonymous).
+    /// Serves HTTP without TLS. client-go, and therefore kubectl, sends no token over plain HTTP:
+    /// use [`Builder::anonymous`](crate::Builder::anonymous) to accept its requests.
     ///
-    /// Requests that a web page may have made a browser send are refused with a 403: on a loopback
-    /// address those to a host other than `localhost` or a loopback address, and everywhere those with
-    /// the `Origin` of another host.
+    /// Requests that a web page could have made a browser send receive a 403. On a loopback
+    /// address, these are requests to a host other than `localhost` or a loopback address. On any
+    /// address, these are requests with the `Origin` of another host.
     pub fn plain(mut self, plain: bool) -> Self {
         self.plain = plain;
         self
     }
 
-    /// Lets [`bind`](Self::bind) take an address that other machines can reach.
+    /// Lets [`bind`](Self::bind) use an address that other machines can reach.
     pub fn allow_remote(mut self, remote: bool) -> Self {
         self.remote = remote;
         self
     }
 
-    /// Shows clients the certificate that they know from an earlier run. New ones are made if they
-    /// would not take it: it is of another address, or has expired. The token is the server's: give
-    /// it to [`Builder::token`](crate::Builder::token).
+    /// Uses the certificate of an earlier run, which clients already trust. If it does not suit the
+    /// address or has expired, new certificates are generated. The token is an option of the
+    /// server: see [`Builder::token`](crate::Builder::token).
     pub fn identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// Opens the socket and serves on it. Needs a tokio runtime.
+    /// Opens the socket and serves requests. Requires a tokio runtime.
     pub async fn bind(self, addr: impl ToSocketAddrs) -> io::Result<Listening> {
         let mut failure = io::Error::new(io::ErrorKind::InvalidInput, "no address to listen on");
         for addr in lookup_host(addr).await? {
@@ -170,18 +170,18 @@ impl Listener {
 }
 
 impl Listening {
-    /// How every kubeconfig of ours begins: who finds it in a file knows that it can be replaced.
+    /// The first line of every generated kubeconfig. It marks files that may be replaced.
     pub const KUBECONFIG_MARK: &str = kubeconfig::MARK;
 
-    /// Where it listens.
+    /// Returns the socket's address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The address for clients on this machine.
+    /// Returns the URL for clients on this machine.
     pub fn url(&self) -> String {
         let ip = match self.addr.ip() {
-            // "Every address" is none to connect to.
+            // Clients cannot connect to the unspecified address.
             ip if !ip.is_unspecified() => ip,
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
@@ -190,27 +190,28 @@ impl Listening {
         format!("{scheme}://{}", SocketAddr::new(ip, self.addr.port()))
     }
 
-    /// The certificate, in PEM, of the authority that signed the server's; none for plain HTTP.
+    /// Returns the certificate, in PEM, of the CA that signed the server's certificate, or `None`
+    /// for plain HTTP.
     pub fn ca_pem(&self) -> Option<&str> {
         self.certificates.as_ref().map(|certificates| certificates.ca_pem.as_str())
     }
 
-    /// A kubeconfig for this socket, as the administrator. It holds the token and, if only this
-    /// machine can reach the socket, the server's key: see [`Identity`].
+    /// Returns a kubeconfig for this socket and the administrator. It contains the token and, if
+    /// only this machine can reach the socket, the server's key: see [`Identity`].
     pub fn kubeconfig(&self) -> String {
         let keep = self.addr.ip().is_loopback();
         let versions_end = self.reins.shared.store.revision().saturating_add(VERSIONS_RESERVED);
         kubeconfig::text(&self.url(), self.certificates.as_ref(), keep, &self.token, versions_end)
     }
 
-    /// Writes [`kubeconfig`](Self::kubeconfig) to a file that only its owner may read, in place of
-    /// what is there. The directory must exist.
+    /// Writes [`kubeconfig`](Self::kubeconfig) to a file that only its owner may read, replacing an
+    /// existing one. The directory must exist.
     pub fn write_kubeconfig(&self, path: impl AsRef<Path>) -> io::Result<()> {
         kubeconfig::write(path.as_ref(), &self.kubeconfig())
     }
 
-    /// Stops listening: watches end as they do when they time out, requests get a moment to finish,
-    /// and nothing is left running when this returns.
+    /// Stops listening. Watches end as if they had timed out, and other requests get a short time
+    /// to finish. When this returns, nothing is left running.
     pub async fn shutdown(self) {
         let reins = &self.reins;
         reins.closing.cancel();

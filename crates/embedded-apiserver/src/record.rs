@@ -1,4 +1,4 @@
-//! Requests and deliveries to watches, as they happened: the oracle of tests.
+//! A record of requests and of deliveries to watches, which tests use as an oracle.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,61 +10,61 @@ use crate::limits::{RECORD_BYTES_MAX, RECORD_MAX, RECORD_REFUSED_BYTES_MAX, RECO
 use crate::request::Verb;
 use crate::store::{EventType, Key};
 
-/// One request, in the order in which they came.
+/// A request that the server received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestRecord {
-    /// Numbers requests from 1 on; deliveries name it.
+    /// The request's number, counted from 1. Deliveries refer to it.
     pub id: u64,
-    /// Time since the server's start.
+    /// The time since the server started.
     pub at: Duration,
-    /// The newest version when the request came.
+    /// The latest version when the request arrived.
     pub revision: u64,
-    /// The user; empty if the request was refused for want of a known one.
+    /// The user; empty if the request was rejected because it could not be authenticated.
     pub user: String,
     /// The HTTP method.
     pub method: String,
-    /// Path and query; only their beginning if the request was refused without a known user.
+    /// The path and query. Truncated if the request could not be authenticated.
     pub uri: String,
-    /// The verb, if it is about a resource.
+    /// The verb, if the request concerns a resource.
     pub verb: Option<Verb>,
-    /// The resource, such as `pods` or `pods/status`; empty if it is about none.
+    /// The resource, such as `pods` or `pods/status`; empty if the request concerns none.
     pub resource: String,
-    /// The namespace; empty if it names none.
+    /// The namespace; empty if there is none.
     pub namespace: String,
-    /// The object's name; empty if it names none.
+    /// The object's name; empty if there is none.
     pub name: String,
-    /// The HTTP status of the answer; None if there is none (yet), or the connection failed.
+    /// The HTTP status of the response; `None` if there is none yet, or if the connection failed.
     pub status: Option<u16>,
-    /// The faults that struck it, by name.
+    /// The names of the faults that affected it.
     pub faults: Vec<String>,
 }
 
-/// One event that a watch was given.
+/// An event that was sent to a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// [`RequestRecord::id`] of the watch.
+    /// The [`RequestRecord::id`] of the watch.
     pub watch: u64,
-    /// What the event said.
+    /// The type of the event.
     pub event_type: EventType,
-    /// Whom it was about; None for bookmarks and errors.
+    /// The object; `None` for bookmarks and errors.
     pub key: Option<Arc<Key>>,
-    /// The version in it; 0 for errors.
+    /// The event's resource version; 0 for errors.
     pub version: u64,
-    /// The fault that made its line another, by name: a client may not have been able to read it.
+    /// The name of the fault that altered the event. The client may not have been able to read it.
     pub fault: Option<&'static str>,
 }
 
-/// The last requests and deliveries.
+/// The most recent requests and deliveries.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     requests: Mutex<Requests>,
     deliveries: Mutex<VecDeque<Delivery>>,
 }
 
-/// The last requests, bounded in number and in bytes.
+/// The most recent requests, limited in number and in bytes.
 ///
-/// Requests of users and requests that were refused for want of one are kept apart: a client without
-/// a token takes little memory and pushes nothing out of the record of those that have one.
+/// Requests that could not be authenticated are kept separately. A client without a token uses
+/// little memory, and cannot evict the record of authenticated requests.
 #[derive(Debug, Default)]
 struct Requests {
     last_id: u64,
@@ -80,17 +80,17 @@ struct Bounded {
 }
 
 impl Record {
-    /// Keeps a request of a user, under the id that it is given.
+    /// Records an authenticated request, and returns its id.
     pub(crate) fn request(&self, request: RequestRecord) -> u64 {
         self.requests.lock().push(request)
     }
 
-    /// Keeps the beginning of a request whose sender is not known.
+    /// Records the beginning of a request that could not be authenticated.
     pub(crate) fn refused(&self, request: RequestRecord) -> u64 {
         self.requests.lock().push_refused(request)
     }
 
-    /// Completes a request that is still remembered.
+    /// Updates a request, if it is still recorded.
     pub(crate) fn amend(&self, id: u64, change: impl FnOnce(&mut RequestRecord)) {
         self.requests.lock().amend(id, change);
     }
@@ -107,7 +107,7 @@ impl Record {
         let requests = self.requests.lock();
         let mut all: Vec<_> = requests.of_users.queue.iter().cloned().collect();
         all.extend(requests.refused.queue.iter().cloned());
-        // Two runs, each in order: the sort merges them.
+        // Both halves are sorted, so the sort merges them.
         all.sort_by_key(|request| request.id);
         all
     }
@@ -174,8 +174,8 @@ impl Bounded {
 }
 
 impl RequestRecord {
-    /// The memory that it takes. `status` and `faults`, which change later, do not count: the names
-    /// of faults are few and short.
+    /// Returns the memory that the request uses. `status` and `faults` change later and do not
+    /// count: the names of faults are few and short.
     fn bytes(&self) -> usize {
         let texts =
             [&self.user, &self.method, &self.uri, &self.resource, &self.namespace, &self.name];
@@ -183,7 +183,7 @@ impl RequestRecord {
     }
 }
 
-/// The beginning of a text, in memory of its own.
+/// Returns the beginning of a text, in a new allocation.
 fn beginning(text: &str) -> String {
     let max = RECORD_REFUSED_BYTES_MAX.min(text.len());
     let end = (0..=max).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);

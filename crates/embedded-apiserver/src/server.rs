@@ -1,4 +1,4 @@
-//! The server: its state, its options, and what a test can do to it.
+//! The server: its state, its options and its operations for tests.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -23,9 +23,9 @@ use crate::record::{Delivery, Record, RequestRecord};
 use crate::status::Status;
 use crate::store::{PageRequest, Snapshot, Store};
 
-/// A Kubernetes API server, in this process. Cheap to clone: all clones are the same server.
+/// A Kubernetes API server in this process. Cheap to clone: all clones are the same server.
 ///
-/// See the [crate's documentation](crate) for what it does and what it does not.
+/// See the [crate's documentation](crate) for what is and is not supported.
 #[derive(Clone)]
 pub struct ApiServer {
     pub(crate) shared: Arc<Shared>,
@@ -39,7 +39,7 @@ impl fmt::Debug for ApiServer {
     }
 }
 
-/// Options of a server that is about to start.
+/// Configures a server.
 #[derive(Clone)]
 pub struct Builder {
     options: Options,
@@ -71,22 +71,23 @@ pub(crate) struct Options {
     history_bytes_max: usize,
 }
 
-/// What all parts of one server share.
+/// State that is shared by all parts of a server.
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) clock: Clock,
     pub(crate) store: Store,
     pub(crate) registry: RwLock<Registry>,
-    /// Held while a definition is written and what it serves changes, so that the two agree.
+    /// Held while a definition is written and the served resources are updated, so that the two
+    /// agree.
     pub(crate) definitions: Mutex<()>,
     pub(crate) access: Access,
     pub(crate) record: Record,
     pub(crate) faults: FaultState,
-    /// Ended when connections die.
+    /// Ended when connections are broken.
     pub(crate) connections: Switch,
-    /// Ended when watches do.
+    /// Ended when watches are.
     pub(crate) watches: Switch,
-    /// Whether new connections are let in; listeners close their sockets while they are not.
+    /// Whether new connections are accepted. While they are not, listeners close their sockets.
     pub(crate) accepting: watch::Sender<bool>,
     watch_count: AtomicUsize,
     rng: Mutex<fastrand::Rng>,
@@ -99,7 +100,8 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// A token for what exists now, which can be ended so that what comes next is not.
+/// A cancellation token that is replaced when it is cancelled. Cancelling affects only its current
+/// users, not later ones.
 #[derive(Debug, Default)]
 pub(crate) struct Switch(RwLock<CancellationToken>);
 
@@ -113,7 +115,7 @@ impl Switch {
     }
 }
 
-/// One of the watches that may be open at once.
+/// A slot in the limited number of open watches.
 #[derive(Debug)]
 pub(crate) struct WatchSlot(Arc<Shared>);
 
@@ -148,107 +150,110 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Time between the bookmarks of a quiet watch; a minute if not set.
+    /// Sets the time between bookmarks of a quiet watch. The default is one minute.
     pub fn bookmark_interval(mut self, interval: Duration) -> Self {
         self.options.bookmark_interval = interval;
         self
     }
 
-    /// How long superseded states can be read and watched from; five minutes if not set.
+    /// Sets how long superseded states can be read and watched from. The default is five minutes.
     pub fn history_window(mut self, window: Duration) -> Self {
         self.options.history_window = window;
         self
     }
 
-    /// How many bytes of superseded states are kept at most, whatever the window.
+    /// Limits the bytes of superseded states that are retained, whatever the window.
     pub fn history_bytes_max(mut self, bytes: usize) -> Self {
         self.options.history_bytes_max = bytes;
         self
     }
 
-    /// How many events may pass a watcher that does not read before it is cut off.
+    /// Limits the events by which a slow watcher may lag before it is disconnected.
     pub fn watch_lag_max(mut self, events: usize) -> Self {
         self.options.watch_lag_max = events;
         self
     }
 
-    /// How many watches may be open at once; more get a 429.
+    /// Limits the number of open watches. Requests beyond it receive a 429.
     pub fn watches_max(mut self, watches: usize) -> Self {
         self.options.watches_max = watches;
         self
     }
 
-    /// Makes pods run: they are scheduled, start, become ready, and end gracefully, on a node
-    /// `embedded-node` or on the one that they name. Needs a tokio runtime when the server is built.
+    /// Simulates pods: they are scheduled, start, become ready and terminate gracefully, on the
+    /// node `embedded-node` or on the one that they name. Building the server then requires a tokio
+    /// runtime.
     ///
-    /// What a pod asks for beyond `nodeSelector` is not looked at, no probe fails, and no container is
-    /// restarted. Pods that are not restarted anyway (`restartPolicy`) end by themselves with the
+    /// The scheduler considers only `nodeSelector`, probes never fail, and containers are never
+    /// restarted. A pod whose `restartPolicy` is not `Always` completes after the time in its
     /// annotation `embedded-apiserver/complete-after-seconds`.
     pub fn pods_run(mut self, run: bool) -> Self {
         self.options.pods_run = run;
         self
     }
 
-    /// How long pods take to run and to end; about a second each if not set.
+    /// Sets how long simulated pods take to start and to terminate. The default is about a second
+    /// each.
     pub fn pod_delays(mut self, delays: PodDelays) -> Self {
         self.options.pod_delays = delays;
         self
     }
 
-    /// How many events about pods that run are kept: the last thousand if not set.
+    /// Limits the events about simulated pods that are retained. The default is 1,000.
     pub fn pod_events_max(mut self, events: usize) -> Self {
         self.options.pod_events_max = events;
         self
     }
 
-    /// The wall-clock time at the start, from where it moves with tokio's time. With
-    /// [`seed`](Self::seed), two runs of a test under paused time give the same objects.
+    /// Sets the wall-clock time at the start. From there it advances with tokio's time. Together
+    /// with [`seed`](Self::seed), two runs of a test under paused time create identical objects.
     pub fn starting_at(mut self, at: Timestamp) -> Self {
         self.started_at = Some(at);
         self
     }
 
-    /// The version to count from, instead of 1. A server that takes the place of another which
-    /// clients may remember should begin above all of that one's versions: they then see a history
-    /// that has been compacted, and list again.
+    /// Sets the initial resource version, instead of 1. A server that replaces another one should
+    /// start above all versions of its predecessor. Clients that hold such a version then receive a
+    /// 410, and relist.
     pub fn first_version(mut self, version: u64) -> Self {
         self.first_version = version.max(1);
         self
     }
 
-    /// Makes uids, generated names and random faults repeat.
+    /// Seeds the random generator, which makes UIDs, generated names and random faults
+    /// reproducible.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// The bearer token of the administrator; a random one if not set.
+    /// Sets the administrator's bearer token. The default is random.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    /// Lets requests on sockets in without a token, as `system:anonymous`.
+    /// Accepts requests on sockets without a token, as `system:anonymous`.
     pub fn anonymous(mut self, allowed: bool) -> Self {
         self.anonymous = allowed;
         self
     }
 
-    /// Lets the administrator inject faults over HTTP, under `/embedded`, with the token: see
-    /// [`Faults::TEXT_FORMS`](crate::Faults::TEXT_FORMS) for what can be sent there.
+    /// Lets the administrator inject faults over HTTP, under `/embedded`, with the token. See
+    /// [`Faults::TEXT_FORMS`](crate::Faults::TEXT_FORMS) for the syntax.
     pub fn control_path(mut self, served: bool) -> Self {
         self.options.control = served;
         self
     }
 
-    /// Keeps `metadata.managedFields` as clients send them, instead of dropping them: for objects of the
-    /// size that a real server gives. They are not kept up to date.
+    /// Keeps `metadata.managedFields` as clients send them, instead of dropping them, so that
+    /// objects are as large as on a real server. They are not updated.
     pub fn keep_managed_fields(mut self, keep: bool) -> Self {
         self.options.managed_fields = keep;
         self
     }
 
-    /// Starts the server. It is ready at once, and listens on no socket until told to.
+    /// Starts the server. It is ready immediately, but does not listen on a socket.
     pub fn build(self) -> ApiServer {
         let admin_token = self.token.unwrap_or_else(random_token);
         let access = Access::new(!self.anonymous);
@@ -287,87 +292,90 @@ impl Builder {
 }
 
 impl ApiServer {
-    /// A server with the usual options.
+    /// Starts a server with the default options.
     pub fn start() -> Self {
         Builder::default().build()
     }
 
-    /// Options for a server.
+    /// Configures a server.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// The objects, their versions and their history.
+    /// Returns the store: the objects, their versions and their history.
     pub fn store(&self) -> &Store {
         &self.shared.store
     }
 
-    /// Who may do what.
+    /// Returns the access rules.
     pub fn access(&self) -> &Access {
         &self.shared.access
     }
 
-    /// The administrator's bearer token.
+    /// Returns the administrator's bearer token.
     pub fn token(&self) -> &str {
         &self.shared.admin_token
     }
 
-    /// The wall-clock time, as the server writes it into objects: it moves with tokio's.
+    /// Returns the wall-clock time that the server writes into objects. It advances with tokio's
+    /// time.
     pub fn now(&self) -> Timestamp {
         self.shared.clock.now()
     }
 
-    /// The last requests, oldest first.
+    /// Returns the most recent requests, oldest first.
     pub fn requests(&self) -> Vec<RequestRecord> {
         self.shared.record.requests()
     }
 
-    /// What watches were given last, oldest first.
+    /// Returns the most recent deliveries to watches, oldest first.
     pub fn deliveries(&self) -> Vec<Delivery> {
         self.shared.record.deliveries()
     }
 
-    /// Forgets requests and deliveries so far.
+    /// Clears the recorded requests and deliveries.
     pub fn clear_record(&self) {
         self.shared.record.clear();
     }
 
-    /// How many watches are open.
+    /// Returns the number of open watches.
     pub fn watches(&self) -> usize {
         self.shared.watch_count.load(Ordering::Relaxed)
     }
 
-    /// Ends all watches in an orderly way, as a server does that is about to stop.
+    /// Ends all watches gracefully, as a server does before it shuts down.
     pub fn drop_watches(&self) {
         self.shared.watches.end();
     }
 
-    /// Breaks all connections, as a crash and restart of the server does. The objects stay.
+    /// Breaks all connections, as if the server had crashed and restarted. The objects are
+    /// retained.
     pub fn restart(&self) {
         self.shared.connections.end();
     }
 
-    /// Refuses connections, and breaks those there are, until
-    /// [`accept_connections`](Self::accept_connections): a server that is down.
+    /// Simulates a server that is down: breaks all connections and refuses new ones, until
+    /// [`accept_connections`](Self::accept_connections) is called.
     pub fn refuse_connections(&self) {
         self.shared.accepting.send_replace(false);
         self.restart();
     }
 
-    /// Ends [`refuse_connections`](Self::refuse_connections).
+    /// Accepts connections again after [`refuse_connections`](Self::refuse_connections).
     pub fn accept_connections(&self) {
         self.shared.accepting.send_replace(true);
     }
 
-    /// Goes back to a snapshot, and to its version, as a restore from a backup does: all connections
-    /// break, versions that were given out will be given out again.
+    /// Restores a snapshot and its version, as restoring a backup of etcd does. All connections
+    /// break, and versions since the snapshot are assigned again.
     pub fn restore(&self, snapshot: &Snapshot) {
         self.restore_silently(snapshot);
         self.restart();
     }
 
-    /// The same under running watches, which are not told, and are given nothing until the versions
-    /// have passed the point where they were: what a proxy between client and server can make of it.
+    /// Restores a snapshot without breaking connections. Open watches are not told, and receive
+    /// nothing until the version passes the one that they had reached, as can happen behind a
+    /// proxy.
     pub fn restore_silently(&self, snapshot: &Snapshot) {
         let _definitions = self.shared.definitions.lock();
         self.shared.store.restore(snapshot);
@@ -376,14 +384,14 @@ impl ApiServer {
 }
 
 impl Shared {
-    /// A number in 0..1.
+    /// Returns a random number in 0..1.
     pub(crate) fn random(&self) -> f64 {
         self.rng.lock().f64()
     }
 
-    /// What a new object is given, or one that has been there for some time.
+    /// Returns the metadata of a new object, or of one that was created `age` ago.
     pub(crate) fn birth(&self, age: Duration) -> Birth {
-        // Before there were such times, there were no objects.
+        // No object is older than the epoch.
         let epoch = Timestamp::UNIX_EPOCH;
         let born = self.clock.now().saturating_sub(age).map_or(epoch, |born| born.max(epoch));
         let mut rng = self.rng.lock();
@@ -405,7 +413,7 @@ impl Shared {
         Ok(slot)
     }
 
-    /// Serves the versions of a `CustomResourceDefinition` that are to be served, and no others. If
+    /// Serves the versions that a `CustomResourceDefinition` marks as served, and no others. If
     /// there are none, its objects are kept and its watches end.
     pub(crate) fn serve_custom(&self, definition: &Value) {
         let Some((group, plural)) = crd::names(definition) else { return };
@@ -424,8 +432,8 @@ impl Shared {
         }
     }
 
-    /// Stops serving a custom resource. Returns the table of its objects; None if the resource is
-    /// built in.
+    /// Stops serving a custom resource. Returns the table of its objects, or `None` if the resource
+    /// is built in.
     pub(crate) fn unserve_custom(&self, group: &str, plural: &str) -> Option<Arc<str>> {
         let mut registry = self.registry.write();
         if registry.has_built_in(group, plural) {
@@ -451,7 +459,7 @@ impl Shared {
             registry.insert_custom(crd::resources(&definition));
         }
         let old = std::mem::replace(&mut *self.registry.write(), registry);
-        // All versions of a resource share a table: it is closed when its definition is gone.
+        // All versions of a resource share a table, which is closed when the definition is gone.
         for gone in old.iter().filter(|r| r.custom && !defined.contains(&r.table)) {
             self.store.close_table(&gone.table);
         }
@@ -459,15 +467,15 @@ impl Shared {
 }
 
 fn uid(rng: &mut fastrand::Rng) -> String {
-    // Version 4, variant 1: the rest is random.
+    // UUID version 4, variant 1. The other bits are random.
     let bits = (rng.u128(..) & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
     parts.join("-")
 }
 
-/// Five characters without vowels, and without digits that look like one, as Kubernetes does it: a
-/// generated name is never a word.
+/// Generates five characters, without vowels and the digits that resemble them, as Kubernetes does,
+/// so that a generated name never contains a word.
 fn name_suffix(rng: &mut fastrand::Rng) -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     (0..5).map(|_| char::from(ALPHABET[rng.usize(..ALPHABET.len())])).collect()

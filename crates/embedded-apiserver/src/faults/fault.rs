@@ -6,211 +6,217 @@ use http::{HeaderValue, StatusCode};
 
 use crate::store::Snapshot;
 
-/// Something that goes wrong between a client and the server, or in the server.
+/// A failure of the server, or between a client and the server.
 ///
-/// Each says what a client sees of it, and what a client must hold under it. Where it can strike
-/// at several points of an answer, the point is the rule's:
+/// Each variant describes what a client observes, followed by what a correct client guarantees. If
+/// a fault can fire at several points of a response, the rule chooses the point:
 /// [`after_events`](crate::FaultRule::after_events) and
 /// [`after_bytes`](crate::FaultRule::after_bytes).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The connection is refused, and nothing is done. In process, the call fails so; on a socket
-    /// the connection is there already, and is reset: for a closed port, use [`Fault::Down`].
+    /// The connection is refused, and the request is not carried out. In process, the call fails.
+    /// On a socket, the existing connection is reset: for a closed port, use [`Fault::Down`].
     ///
-    /// A client stays on the version that it has and tries again, later and later; it need not list
-    /// anew.
+    /// A client keeps its version and retries with backoff. It need not relist.
     Refused,
-    /// The server is down for a time: all connections break, this one too, and new ones are refused
-    /// (on a socket: the port is closed) until the time is over.
+    /// The server is down for a time: all connections break, including this one, and new ones are
+    /// refused until the time is over. On a socket, the port is closed.
     ///
-    /// A client comes back within its longest delay after the server does, and does not ask more
-    /// often than it said it would.
+    /// A client reconnects within its maximum backoff after the server is up, and never retries
+    /// faster than its backoff allows.
     Down(Duration),
-    /// The connection is reset: before the answer, with nothing done; or in the middle of it.
+    /// The connection is reset, either before the response and without carrying out the request, or
+    /// in the middle of the response.
     ///
-    /// A client resumes from the last event that it got whole, without a gap and without a second
-    /// copy, and does not list anew. Half of a list is not a list.
+    /// A client resumes from the last complete event, without gaps, duplicates or a relist. It
+    /// discards a partial list.
     Reset,
-    /// The request is carried out, and then the connection is reset instead of the answer.
+    /// The request is carried out, but the connection is reset instead of sending the response.
     ///
-    /// A client that writes does not know whether it has written, and must find out.
+    /// A client that writes cannot know whether the write succeeded, and must find out.
     LostAnswer,
-    /// Silence both ways, with the connection open: before the answer, or in the middle of it. On a
-    /// socket the whole connection falls silent, with all requests that share it.
+    /// The connection stays open but silent in both directions, before the response or in the
+    /// middle of it. On a socket this affects the whole connection, with all requests that share
+    /// it.
     ///
-    /// A client notices by itself, in bounded time, and until then says how stale it is.
+    /// A client detects this in bounded time, and reports until then how stale its state is.
     HalfOpen,
-    /// The request is taken, and never answered. On a socket the connection itself stays alive.
+    /// The request is accepted and never answered. On a socket the connection itself stays alive.
     ///
-    /// A client's waiting ends, with a cause; nothing hangs without a timer.
+    /// A client's request times out and reports the cause. Nothing waits without a timeout.
     StalledHeaders,
-    /// The status and the headers come, and then nothing more, or nothing more from some point on.
+    /// The status and the headers are sent, but no body, or only its beginning.
     ///
-    /// As with [`Fault::HalfOpen`], where pings of the connection do not help.
+    /// As for [`Fault::HalfOpen`], except that pings on the connection do not detect it.
     StalledBody,
-    /// From the point on, the body comes in bits of `bytes`, one `every` so often.
+    /// From this point, the body is sent in chunks of `bytes`, one per `every`.
     ///
-    /// A client holds no more than one event or one list at a time, and takes slow for slow, not
-    /// for dead.
+    /// A client buffers no more than one event or one list at a time, and does not mistake a slow
+    /// connection for a dead one.
     SlowBytes {
-        /// How many bytes come at once; at least one.
+        /// The bytes per chunk; at least one.
         bytes: usize,
-        /// The time before each.
+        /// The delay before each chunk.
         every: Duration,
     },
-    /// The request is held up before it is carried out; in a watch, the next event is.
+    /// The request is delayed before it is carried out. In a watch, the next event is delayed.
     ///
-    /// Nothing may depend on how fast an answer is.
+    /// A client's correctness does not depend on the speed of responses.
     Latency(Duration),
-    /// An answer of any code, with the `Status` that Kubernetes has for it, and nothing done. In a
-    /// watch, the `Status` is an ERROR event, and the stream ends. See [`Fault::status`] and
-    /// [`Fault::status_retry_after`].
+    /// A response with any status code and the `Status` that Kubernetes has for it. The request is
+    /// not carried out. In a watch, the `Status` is an ERROR event, and the stream ends. See
+    /// [`Fault::status`] and [`Fault::status_retry_after`].
     ///
-    /// A client keeps what it has, flagged as not live, waits as long as it was told to, and backs
-    /// off; it lists anew only for what listing anew can mend.
+    /// A client keeps its state, marks it as stale, honours `Retry-After`, and backs off. It
+    /// relists only if that can resolve the error.
     Status {
         /// The HTTP status.
         code: StatusCode,
-        /// The `Retry-After` header, as it is. A number of seconds is also put into the `Status`.
+        /// The `Retry-After` header, verbatim. A number of seconds is also put into the `Status`.
         retry_after: Option<HeaderValue>,
     },
-    /// 410 with reason `Expired`, whatever the version: as the answer, or in a watch as an ERROR
-    /// event, after which the stream ends. What remains readable is not changed by it: that is
+    /// A 410 with reason `Expired`, whatever the version: as the response, or in a watch as an
+    /// ERROR event that ends the stream. It does not change which versions can be read: see
     /// [`Fault::Compact`].
     ///
-    /// A client lists anew, reports what was deleted meanwhile, and never shows an older state than
-    /// it has shown.
+    /// A client relists, reports the objects that were deleted in the meantime, and never reverts
+    /// to an older state.
     Gone,
-    /// A page of HTML from a proxy, with any code (200 is what a login page has). Nothing is done.
+    /// An HTML page from a proxy, with any status code (login pages have 200). The request is not
+    /// carried out.
     ///
-    /// A client fails with a cause that names the content, and tries again.
+    /// A client reports an error that names the content type, and retries.
     Html(StatusCode),
-    /// The answer, with another content type than its body has.
+    /// The response with a content type that does not match its body.
     ///
-    /// A client does not parse what it was not promised.
+    /// A client does not parse a body of an unexpected type.
     ContentType(HeaderValue),
-    /// A list as it was so many versions ago, with the version of then: from a replica that lags.
-    /// Lists that continue another are left alone. What is forgotten cannot be shown: the oldest
-    /// state that is remembered is.
+    /// A list that is this many versions old, as from a lagging replica, with the version of that
+    /// time. Continued lists are not affected. If that version has been compacted, the oldest
+    /// available state is returned.
     ///
-    /// A client never goes back to an older state of an object than it has shown.
+    /// A client never reverts an object to an older state.
     StaleList {
-        /// How many versions.
+        /// The number of versions.
         versions: u64,
     },
-    /// All superseded states are forgotten now; the request goes on, and finds what it finds. Pages
-    /// that continue a list, and watches from an older version, get a 410.
+    /// All superseded states are compacted, and then the request is carried out. Continued lists,
+    /// and watches from an older version, receive a 410.
     ///
-    /// A client that pages begins its list again, and never mixes pages of two versions.
+    /// A client that pages restarts its list, and never mixes pages of two versions.
     Compact,
-    /// All watches end, in an orderly way, as from a server that is about to stop.
+    /// All watches end gracefully, as when a server shuts down.
     ///
-    /// A client watches on from where it was, without listing anew.
+    /// A client resumes its watch without relisting.
     DropWatches,
-    /// All connections break, this one too; the objects stay.
+    /// All connections break, including this one. The objects are retained.
     ///
-    /// As with [`Fault::Reset`], for all at once: clients do not come back in one herd.
+    /// As for [`Fault::Reset`], for all clients at once. They do not reconnect as a thundering
+    /// herd.
     Restart,
-    /// Objects and versions go back to a snapshot, as with a restore from a backup: versions that
-    /// were given out are given out again, for other states.
+    /// Objects and versions revert to a snapshot, as after restoring a backup. Versions since then
+    /// are assigned again, to other states.
     ///
-    /// A client sees that versions went back, lists anew, and reports as deleted what is gone.
+    /// A client detects that versions went back, relists, and reports the objects that are gone as
+    /// deleted.
     Rollback {
-        /// Where to.
+        /// The state to restore.
         snapshot: Snapshot,
-        /// Connections stay, and watches are given nothing until the versions have passed the
-        /// point where they were; otherwise all connections break.
+        /// If true, connections stay open, and watches receive nothing until the version passes the
+        /// one that they had reached. Otherwise all connections break.
         silent: bool,
     },
-    /// The next event of a watch (not a bookmark) is not sent; of a list, the next item is left out.
+    /// The next event of a watch (not a bookmark) is not sent. In a list, the next item is omitted.
     ///
-    /// That is a bug of the server which no client can see at once: what is wrong must be found by
-    /// an audit, or mended by the next list.
+    /// This is a bug of the server that no client can detect immediately. An audit or the next list
+    /// corrects the state.
     DropEvent,
-    /// The next event of a watch (not a bookmark), or item of a list, comes twice.
+    /// The next event of a watch (not a bookmark), or item of a list, is sent twice.
     ///
-    /// A client applies and reports a version once.
+    /// A client applies and reports each version once.
     DuplicateEvent,
-    /// The next event of a watch (not a bookmark) comes after the one that follows it, or never, if
-    /// the stream ends first; of a list, two items change places.
+    /// The next event of a watch (not a bookmark) is sent after the one that follows it, or never
+    /// if the stream ends first. In a list, two items are swapped.
     ///
-    /// The state of an object never goes back, and a version of the cache means that everything up
-    /// to it is in there.
+    /// A client never reverts an object to an older state, and its cache contains everything up to
+    /// the version that it reports.
     ReorderEvents,
-    /// The next bookmark is not sent. The one that ends the initial events is left alone.
+    /// The next bookmark is not sent. The one that ends the initial events is not affected.
     ///
-    /// A client gets along without: at worst it begins from an older version, or lists anew.
+    /// A client does not depend on it: at worst it resumes from an older version, or relists.
     BookmarkLost,
     /// The bookmark that ends the initial events is not sent.
     ///
-    /// A client's waiting for the first state ends: it falls back to a list.
+    /// A client stops waiting for it after a time, and falls back to a list.
     EndBookmarkMissing,
-    /// The next object (of a watch, a list or another answer) does not fit its type: `metadata` is
-    /// right, all else (`spec`, `status`, `data`) is a number.
+    /// The next object (of a watch, a list or another response) does not match its type: `metadata`
+    /// is valid, but everything else (`spec`, `status`, `data`) is a number.
     ///
-    /// One bad object does not take the others down, and is not forgotten: a client names it.
+    /// One invalid object does not affect the others, and is not dropped silently: a client reports
+    /// it by name.
     WrongType,
-    /// The next object has an annotation of so many bytes, far beyond what can be stored if so
-    /// asked.
+    /// The next object has an annotation of this many bytes, which may be far more than can be
+    /// stored.
     ///
-    /// A client's memory is bounded: it refuses what is too large, and says so.
+    /// A client's memory is bounded: it rejects an object that is too large, and reports it.
     Oversized {
         /// The length of the annotation.
         bytes: usize,
     },
-    /// The next object's `metadata.managedFields` nests so many objects.
+    /// The next object's `metadata.managedFields` is nested to this depth.
     ///
-    /// A client's stack is bounded: a parser refuses what is too deep, and does not overflow.
+    /// A client's stack is bounded: its parser rejects input that is too deep instead of
+    /// overflowing.
     TooDeep {
-        /// How many objects, one in the other.
+        /// The number of nested objects.
         levels: usize,
     },
-    /// The body ends, in an orderly way, in the middle of its JSON: of the next event of a watch, or
-    /// of the first piece of another body.
+    /// The body ends gracefully in the middle of its JSON: in the next event of a watch, or in the
+    /// first chunk of another body.
     ///
-    /// What came in part has not come.
+    /// A client discards incomplete input.
     Truncated,
-    /// From the point on, the pieces of a body end inside of every UTF-8 sequence of more than one
-    /// byte. The bytes are right. A body of plain ASCII is left alone.
+    /// From this point, the chunks of the body are split inside every multi-byte UTF-8 sequence.
+    /// The bytes themselves are valid. A body of plain ASCII is not affected.
     ///
-    /// Text is decoded once it is whole.
+    /// A client decodes text only once it is complete.
     SplitUtf8,
-    /// There is a byte that is no UTF-8 in the last text of the next event, or of the first piece
-    /// of another body. In an event in protobuf it is in the type of the event.
+    /// The last string of the next event, or of the first chunk of another body, contains a byte
+    /// that is not valid UTF-8. In a protobuf event, the byte is in the event's type.
     ///
-    /// An event that cannot be read counts as a gap, and is never skipped in silence.
+    /// A client treats an unreadable event as a gap, and never skips it silently.
     MalformedUtf8,
 }
 
-/// When, in the course of an answer, a fault has its effect.
+/// The points in the course of a response at which a fault can fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Before the answer, and nowhere else.
+    /// Only before the response.
     Request,
-    /// Instead of the answer; or, if so asked, after some events of a watch.
+    /// Instead of the response, or after some events of a watch if the rule says so.
     Status,
-    /// Before the answer; or, if so asked, after some events or bytes of it.
+    /// Before the response, or after some events or bytes of it if the rule says so.
     Anywhere,
-    /// Once the answer is there, on its head.
+    /// On the status and headers of the response.
     Head,
-    /// On an event of a watch, or an item of another answer.
+    /// On an event of a watch, or an item of another response.
     Object,
-    /// On the bytes of a body, from its beginning if nothing else is asked.
+    /// On the bytes of a body, from the start unless the rule says otherwise.
     Body,
 }
 
-/// The names, and which has which, in one place.
+/// Defines the names of all faults in one place.
 macro_rules! names {
     ($($fault:pat => $name:literal,)*) => {
-        /// The name, as it is logged: `half-open`.
+        /// Returns the name that is logged, such as `half-open`.
         pub fn name(&self) -> &'static str {
             match self {
                 $($fault => $name,)*
             }
         }
 
-        /// The names of all faults.
+        /// Returns the names of all faults.
         pub fn all_names() -> &'static [&'static str] {
             &[$($name),*]
         }
@@ -250,23 +256,23 @@ impl Fault {
         Self::MalformedUtf8 => "malformed-utf8",
     }
 
-    /// [`Fault::Status`] without a Retry-After. Panics if it is no status code.
+    /// Creates a [`Fault::Status`] without a `Retry-After`. Panics if the code is invalid.
     pub fn status(code: u16) -> Self {
         Self::Status { code: status_code(code), retry_after: None }
     }
 
-    /// [`Fault::Status`] with a `Retry-After` of any text: seconds, a date, nonsense. Panics if it
-    /// is no status code, or cannot be in a header.
+    /// Creates a [`Fault::Status`] with any text as its `Retry-After`: seconds, a date, or
+    /// nonsense. Panics if the code is invalid, or if the text cannot be in a header.
     pub fn status_retry_after(code: u16, retry_after: &str) -> Self {
         Self::Status { code: status_code(code), retry_after: Some(header(retry_after)) }
     }
 
-    /// [`Fault::Html`]. Panics if it is no status code.
+    /// Creates a [`Fault::Html`]. Panics if the code is invalid.
     pub fn html(code: u16) -> Self {
         Self::Html(status_code(code))
     }
 
-    /// [`Fault::ContentType`]. Panics if it cannot be in a header.
+    /// Creates a [`Fault::ContentType`]. Panics if the value cannot be in a header.
     pub fn content_type(content_type: &str) -> Self {
         Self::ContentType(header(content_type))
     }

@@ -1,4 +1,4 @@
-//! Rules: which fault strikes which request, when, and how often.
+//! Rules: which fault fires for which request, when and how often.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::access::User;
 use crate::filter::Filter;
 use crate::request::{Target, Verb};
 
-/// Names a rule, to take it back.
+/// Identifies a rule, to remove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FaultId(pub(crate) u64);
 
@@ -18,7 +18,7 @@ impl fmt::Display for FaultId {
     }
 }
 
-/// Where in an answer a fault is to strike, if not where it does by itself.
+/// The point of a response at which a rule asks its fault to fire, instead of the fault's default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     Unsaid,
@@ -26,20 +26,20 @@ pub(crate) enum After {
     Bytes(u64),
 }
 
-/// Where in the course of an answer a fault is to strike.
+/// The point of a response at which a fault fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Point {
-    /// Before it.
+    /// Before the response.
     Request,
-    /// On its status and headers.
+    /// On the status and headers.
     Head,
-    /// On the item behind so many.
+    /// On the item after this many.
     Items(u64),
-    /// Once a watch has been sent so many events.
+    /// After a watch has been sent this many events.
     Events(u64),
-    /// On the first piece of the body.
+    /// On the first chunk of the body.
     Body,
-    /// Once so many bytes of the body have been sent.
+    /// After this many bytes of the body.
     Bytes(u64),
 }
 
@@ -49,17 +49,17 @@ pub(crate) struct Waiting {
     pub(crate) rule: FaultId,
     pub(crate) fault: Arc<Fault>,
     pub(crate) point: Point,
-    /// In a watch: the event before which it had its last chance.
+    /// In a watch, the event before which it last had a chance to fire.
     pub(crate) asked: Option<u64>,
 }
 
-/// A rule that holds.
+/// A rule in force.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) id: FaultId,
     pub(crate) filter: Filter,
     pub(crate) nth: Option<u64>,
-    /// Matching requests so far.
+    /// The number of matching requests so far.
     pub(crate) met: u64,
     pub(crate) after: After,
     pub(crate) remaining: Option<u64>,
@@ -68,7 +68,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// What it holds in store for a request that has just come.
+    /// Returns the fault that a new request will meet, if the rule matches it.
     pub(crate) fn meet_request(&mut self, user: &User, target: Option<&Target>) -> Option<Waiting> {
         if !self.fits(user, target) {
             return None;
@@ -81,7 +81,7 @@ impl Rule {
         Some(self.waiting(point))
     }
 
-    /// What it holds in store for a watch that was there before it.
+    /// Returns the fault that an open watch will meet, if the rule matches it.
     pub(crate) fn meet_running_watch(
         &self,
         user: &User,

@@ -1,4 +1,4 @@
-//! Scenarios of several faults, as they come together.
+//! Scenarios that combine several faults.
 
 use std::time::Duration;
 
@@ -8,9 +8,10 @@ use crate::request::Verb;
 use crate::store::Snapshot;
 
 impl Faults<'_> {
-    /// The server is replaced by a newer one: watches end, connections break, two requests are
-    /// refused, and the next two told to come back in a second, as the new one is not warm yet. It
-    /// has no history from before its start, so that watches from older versions get a 410.
+    /// Simulates an upgrade of the control plane. Watches end, connections break, two requests are
+    /// refused, and the next two are told to retry after a second because the new server is still
+    /// starting. The new server has no earlier history, so watches from older versions receive a
+    /// 410.
     pub fn control_plane_upgrade(self) -> Vec<FaultId> {
         self.server.drop_watches();
         self.server.restart();
@@ -21,9 +22,9 @@ impl Faults<'_> {
         ]
     }
 
-    /// A network that loses connections: with the given probability each, a request comes late, is
-    /// reset before it is carried out, or after it, or its answer breaks off within the first
-    /// bytes; and after each event a watch is reset. Lasts until the rules are removed.
+    /// Simulates a network that loses connections. With the given probability each, a request is
+    /// delayed, is reset before or after it is carried out, or its response breaks off within the
+    /// first bytes; and a watch is reset after each event. Lasts until the rules are removed.
     pub fn flaky_network(self, probability: f64) -> Vec<FaultId> {
         let any = || self.any().always().probability(probability);
         let watch = || self.on(Verb::Watch).always().probability(probability);
@@ -36,16 +37,15 @@ impl Faults<'_> {
         ]
     }
 
-    /// etcd is restored from a backup: objects and versions go back to the snapshot, connections
-    /// break, and the first three requests are refused while the servers start.
+    /// Simulates a restore of etcd from a backup. Objects and versions revert to the snapshot,
+    /// connections break, and the first three requests are refused while the servers start.
     pub fn etcd_restore(self, snapshot: &Snapshot) -> Vec<FaultId> {
         self.server.restore(snapshot);
         vec![self.any().times(3).inject(Fault::Refused)]
     }
 
-    /// Behind a load balancer, a server that lags is asked by chance: with the given probability a
-    /// list is as old as `versions` ago. Lasts until the rule is removed. It is about lists only:
-    /// watches are told everything, in time.
+    /// Simulates a lagging server behind a load balancer. With the given probability, a list is
+    /// `versions` versions old. Lasts until the rule is removed. Watches are not affected.
     pub fn stale_lists(self, versions: u64, probability: f64) -> Vec<FaultId> {
         let list = self.on(Verb::List).always().probability(probability);
         vec![list.inject(Fault::StaleList { versions })]

@@ -1,7 +1,7 @@
-//! Faults as text, for those who do not write Rust: on a command line, in a file, over HTTP.
+//! Faults as text, for command lines, files and HTTP.
 //!
-//! A rule is a line of words: which requests, then in any order when, how often, and what. A line that
-//! begins with what happens to the server as a whole is done at once.
+//! A rule is a line of words: the matching requests first, then when, how often and which fault, in
+//! any order. A line that starts with an action on the whole server is carried out immediately.
 
 mod value;
 
@@ -20,7 +20,7 @@ use crate::request::Verb;
 use crate::server::ApiServer;
 use crate::store::Snapshot;
 
-/// What is wrong with the text of a fault, and what it may be.
+/// An error in the text of a fault, with the valid alternatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultTextError(String);
 
@@ -38,19 +38,19 @@ fn wrong<T>(problem: impl Into<String>) -> Parsed<T> {
     Err(FaultTextError(problem.into()))
 }
 
-/// What a line asks for.
+/// A parsed line.
 #[derive(Debug)]
 pub(crate) enum Order<'a> {
-    /// A rule, which waits for its requests.
+    /// A rule that waits for matching requests.
     Rule(Box<(FaultRule<'a>, Fault)>),
-    /// Something that happens at once.
+    /// An immediate action.
     Now(Act),
 }
 
-/// Something that happens at once.
+/// An immediate action.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
-    /// A fault of the server, without a request that it strikes.
+    /// A fault of the server that needs no matching request.
     Fault(Fault),
     Snapshot(String),
     Upgrade,
@@ -58,7 +58,7 @@ pub(crate) enum Act {
 }
 
 impl<'a> Faults<'a> {
-    /// Injects a rule that is written as text, or does at once what is no rule.
+    /// Injects a rule that is written as text, or carries out an immediate action.
     ///
     /// ```
     /// # use embedded_apiserver::ApiServer;
@@ -75,13 +75,15 @@ impl<'a> Faults<'a> {
     /// # }
     /// ```
     ///
-    /// [`Faults::TEXT_FORMS`] says what there is; `down` needs a tokio runtime. The rules that were made: none of what happens at
-    /// once, some of a scenario.
+    /// See [`Faults::TEXT_FORMS`] for the syntax. `down` requires a tokio runtime.
+    ///
+    /// Returns the rules that were created: none for an immediate action, several for some
+    /// scenarios.
     pub fn inject_text(self, text: &str) -> Result<Vec<FaultId>, FaultTextError> {
         self.carry_out(self.parse(text)?)
     }
 
-    /// The rules that can still strike, oldest first, as text.
+    /// Returns the rules that can still fire as text, oldest first.
     pub fn rules(self) -> Vec<(FaultId, String)> {
         self.state().rules.lock().iter().map(|rule| (rule.id, rule.to_string())).collect()
     }
@@ -117,7 +119,7 @@ impl<'a> Faults<'a> {
         Ok(Vec::new())
     }
 
-    /// Reads one line.
+    /// Parses one line.
     pub(crate) fn parse(self, text: &str) -> Parsed<Order<'a>> {
         let mut words = text.split_whitespace();
         let Some(first) = words.next() else {
@@ -192,7 +194,7 @@ const VERBS: [Verb; 8] = [
     Verb::DeleteCollection,
 ];
 
-/// A rule as far as it has been read.
+/// A partially parsed rule.
 struct Line<'a, 't> {
     rule: FaultRule<'a>,
     resource: Option<&'t str>,
@@ -207,7 +209,7 @@ impl<'a, 't> Line<'a, 't> {
         Self { rule, resource: None, keys: vec![], fault: None, retry_after: None, silent: false }
     }
 
-    /// Refuses what was said before, or contradicts it.
+    /// Rejects a word that repeats or contradicts an earlier one.
     fn seen(&mut self, key: &'t str) -> Parsed<()> {
         let pairs = [("always", "times"), ("after-events", "after-bytes")];
         for other in &self.keys {
@@ -301,7 +303,7 @@ impl<'a, 't> Line<'a, 't> {
     }
 }
 
-/// A fault with its value. None: there is none of this name.
+/// Parses a fault with its value. Returns `None` if no fault has this name.
 fn fault(key: &str, value: Option<&str>) -> Parsed<Option<Fault>> {
     let bare = |fault| none(key, value).map(|()| fault);
     Ok(Some(match key {
@@ -340,13 +342,13 @@ fn fault(key: &str, value: Option<&str>) -> Parsed<Option<Fault>> {
     }))
 }
 
-/// The second word of a rule, unless it is one of the others.
+/// Returns whether the second word of a rule is its resource, and not an option or a fault.
 fn is_resource(word: &str) -> bool {
     let known = Fault::all_names().contains(&word) || ["always", "silent"].contains(&word);
     !known && !word.contains('=')
 }
 
-/// `pods`, `pods/status`, `deployments.apps`; also `pod`, `deploy`.
+/// Parses `pods`, `pods/status` or `deployments.apps`; also `pod` and `deploy`.
 fn resource<'a>(server: &ApiServer, rule: FaultRule<'a>, word: &str) -> Parsed<FaultRule<'a>> {
     let (whole, subresource) = match word.split_once('/') {
         Some((whole, subresource)) => (whole, format!("/{subresource}")),
@@ -364,7 +366,7 @@ fn resource<'a>(server: &ApiServer, rule: FaultRule<'a>, word: &str) -> Parsed<F
     });
     let plural = match (found, group) {
         (Some(known), _) => known.plural.to_string(),
-        // It may be defined later.
+        // The resource may be defined later.
         (None, Some(_)) => name.to_owned(),
         (None, None) => {
             return wrong(format!(

@@ -1,4 +1,4 @@
-//! The words that faults are written in, for people who look for the right one; and a rule in them.
+//! The vocabulary of faults as text, for error messages and for displaying rules.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) const REST: &str = "faults: refused, down=TIME, reset, lost-answer, h
      after-events=N, after-bytes=N, times=N, always, probability=P";
 
 impl Faults<'_> {
-    /// What [`inject_text`](Self::inject_text) understands, for people.
+    /// The syntax of [`inject_text`](Self::inject_text), as help text.
     pub const TEXT_FORMS: &'static str = "\
 A rule: WHICH [RESOURCE] [OPTION...] FAULT
   WHICH     any, get, list, watch, create, update, patch, delete, deletecollection

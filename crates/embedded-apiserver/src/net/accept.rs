@@ -1,4 +1,4 @@
-//! The listening socket: opened, closed while connections are refused, and opened again.
+//! The listening socket: opened, closed while connections are refused, and reopened.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,18 +12,19 @@ use super::{Reins, wire};
 use crate::connection::Connection;
 use crate::limits::CONNECTIONS_MAX;
 
-/// Connections that the operating system holds until they are accepted.
+/// The number of connections that the operating system queues until they are accepted.
 const BACKLOG: u32 = 1024;
 
-/// Time to the next try when the operating system has no more sockets, or another process has taken
-/// the port.
+/// The delay before the next attempt if the operating system has run out of sockets, or another
+/// process has taken the port.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// Takes the port, without listening: who connects is refused, and nobody else is given the port.
+/// Reserves the port without listening: connections are refused, and no other process can take the
+/// port.
 pub(super) fn hold(addr: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Connections of an earlier listener that wait for their last packets do not hold the port. On
-    // Windows the same option would let two servers listen on it.
+    // Connections of an earlier listener in TIME_WAIT do not block the port. On Windows, the same
+    // option would let two servers listen on it.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(addr)?;
@@ -58,17 +59,17 @@ async fn listen_and_refuse(reins: &Arc<Reins>, addr: SocketAddr, first: TcpListe
             _ = accepting.wait_for(|accepting| !accepting) => {}
             () = accept(reins, &listener, &permits) => {}
         }
-        // Connections that were not accepted yet are reset by this.
+        // This resets connections that were not accepted yet.
         drop(listener);
         listener = reopen(reins, addr).await;
     }
 }
 
-/// Opens the socket again, when connections are let in again.
+/// Reopens the socket when connections are accepted again.
 async fn reopen(reins: &Reins, addr: SocketAddr) -> TcpListener {
     let mut accepting = reins.shared.accepting.subscribe();
     let mut held = hold(addr);
-    // The sender lives as long as the server, which is ours too.
+    // The sender lives as long as the server, which `reins` keeps alive.
     let _ = accepting.wait_for(|accepting| *accepting).await;
     loop {
         match held.and_then(open) {
@@ -81,12 +82,12 @@ async fn reopen(reins: &Reins, addr: SocketAddr) -> TcpListener {
 }
 
 async fn accept(reins: &Arc<Reins>, listener: &TcpListener, permits: &Arc<Semaphore>) {
-    // Nobody closes the semaphore.
+    // The semaphore is never closed.
     while let Ok(permit) = Arc::clone(permits).acquire_owned().await {
         match listener.accept().await {
             Ok((stream, _)) => spawn(reins, stream, permit),
-            // A connection that was gone before it was accepted, or no more files to open: the former
-            // is of no interest, the latter would be back at once.
+            // Either the connection was gone before it was accepted, or no file descriptors are
+            // left. The former can be ignored; the latter would recur immediately.
             Err(error) if is_of_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");

@@ -1,22 +1,23 @@
-//! Whether a connection is in use: how many of its requests are open.
+//! Tracks whether a connection is in use, by its number of open requests.
 
 use std::future::pending;
 
 use tokio::sync::watch;
 use tokio::time::{Duration, sleep};
 
-/// The requests of one connection. Clones count the same.
+/// The requests of a connection. Clones share the count.
 #[derive(Clone, Default)]
 pub(super) struct Activity(watch::Sender<Requests>);
 
 #[derive(Clone, Copy, Default)]
 struct Requests {
     open: usize,
-    /// The number that ever came, so that one that comes and goes between two looks is noticed.
+    /// The total number of requests, so that one that starts and ends between two checks is
+    /// noticed.
     ever: u64,
 }
 
-/// A request whose answer has not ended. Dropping it ends it.
+/// A request whose response has not ended. Dropping it ends it.
 pub(super) struct OpenRequest(Activity);
 
 impl Activity {
@@ -29,7 +30,7 @@ impl Activity {
         OpenRequest(self.clone())
     }
 
-    /// Waits until the first request is overdue: for ever, once it has come.
+    /// Waits until the first request is overdue. Never returns once it has arrived.
     pub(super) async fn until_late(&self, patience: Duration) {
         let mut requests = self.0.subscribe();
         tokio::select! {
@@ -39,7 +40,7 @@ impl Activity {
         }
     }
 
-    /// Waits until there has been no open request for as long as the patience lasts.
+    /// Waits until no request has been open for `patience`.
     pub(super) async fn until_idle(&self, patience: Duration) {
         let mut requests = self.0.subscribe();
         loop {
@@ -53,14 +54,14 @@ impl Activity {
     }
 }
 
-/// Waits for a state, and returns a copy: a reference to it would be a lock.
+/// Waits for a state and returns a copy, because a reference to it would hold a lock.
 async fn reached(
     requests: &mut watch::Receiver<Requests>,
     state: impl FnMut(&Requests) -> bool,
 ) -> Requests {
     match requests.wait_for(state).await.map(|now| *now) {
         Ok(now) => now,
-        // The connection, which has the sender, is gone.
+        // The connection, which owns the sender, is gone.
         Err(_) => pending().await,
     }
 }

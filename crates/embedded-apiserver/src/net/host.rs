@@ -1,9 +1,9 @@
-//! Which requests on plain HTTP may come from a browser.
+//! Protects plain HTTP against requests from web pages.
 //!
-//! A web page cannot open a socket, but it can have its visitor's browser send requests to loopback
-//! addresses. Where no token is asked for, two things stop it: a name that its owner points at
-//! 127.0.0.1 (DNS rebinding) is not a host of ours, and a page's own host, which browsers send as
-//! `Origin`, is not the one that the request goes to. TLS needs neither: no browser trusts the
+//! A web page cannot open a socket, but it can make its visitor's browser send requests to loopback
+//! addresses. Where no token is required, two checks stop it. A name that resolves to 127.0.0.1
+//! (DNS rebinding) is not an accepted host. And a page's own host, which browsers send as `Origin`,
+//! differs from the host of the request. TLS needs neither check, because no browser trusts the
 //! certificate.
 
 use std::net::IpAddr;
@@ -14,14 +14,14 @@ use http::{HeaderValue, Request, StatusCode, Uri};
 
 use crate::status::Status;
 
-/// The requests that a socket takes.
+/// The requests that a socket accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostRule {
-    /// All: the socket has TLS.
+    /// All requests: the socket has TLS.
     Any,
-    /// Those to any host that do not come from a page of another one.
+    /// Requests to any host, except those from a page of another host.
     SameOrigin,
-    /// Those of `SameOrigin` to a loopback host, as `kubectl proxy` takes them.
+    /// Requests of `SameOrigin` to a loopback host, as `kubectl proxy` accepts them.
     Loopback,
 }
 
@@ -31,17 +31,18 @@ impl HostRule {
         match (has_tls, ip.is_loopback()) {
             (true, _) => Self::Any,
             (false, true) => Self::Loopback,
-            // The names of a machine that others reach are not known here.
+            // The names of a machine that others can reach are not known here.
             (false, false) => Self::SameOrigin,
         }
     }
 
-    /// Refuses a request that a web page of another host may have sent.
+    /// Rejects a request that a web page of another host may have sent.
     pub(super) fn check<B>(self, request: &Request<B>) -> Result<(), Status> {
         if self == Self::Any {
             return Ok(());
         }
-        // HTTP/2 and proxies' requests have the host in the URI; a header beside it must agree.
+        // HTTP/2 requests and requests to proxies have the host in the URI. A `Host` header must
+        // agree.
         let in_header = request.headers().get(HOST).map(host_of_header).transpose()?;
         let in_uri = request.uri().authority().map(|authority| bare(authority.host()));
         let host = match (in_uri, in_header) {
@@ -68,14 +69,14 @@ fn host_of_header(value: &HeaderValue) -> Result<String, Status> {
     authority.map(|authority| bare(authority.host())).map_err(|_| refused("an unreadable host", ""))
 }
 
-/// None for the opaque origin `null` and for anything that cannot be read.
+/// Returns `None` for the opaque origin `null` and for anything unreadable.
 fn host_of_origin(value: &HeaderValue) -> Option<String> {
     let origin = Uri::try_from(value.as_bytes()).ok()?;
     origin.scheme()?;
     origin.host().map(bare)
 }
 
-/// A host in lower case, an IPv6 address without its brackets.
+/// Returns a host in lower case, and an IPv6 address without its brackets.
 fn bare(host: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase()
 }
@@ -98,7 +99,7 @@ mod tests {
 
     const RULES: [HostRule; 3] = [HostRule::Any, HostRule::SameOrigin, HostRule::Loopback];
 
-    /// Whether each of the rules takes a request.
+    /// Returns whether each of the rules accepts a request.
     fn taken(uri: &str, headers: &[(&str, &str)]) -> [bool; 3] {
         let mut request = Request::get(uri);
         for (name, value) in headers {

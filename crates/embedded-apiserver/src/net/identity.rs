@@ -1,4 +1,4 @@
-//! What clients know a server by, from one run of it to the next.
+//! A server's identity, which clients recognise across restarts.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use serde::Deserialize;
 use super::kubeconfig;
 use super::tls::Certificates;
 
-/// What clients know a server by: the administrator's token and, with TLS, its certificates and key.
-/// A server that is started again with it is the same to them, and they go on.
+/// A server's identity: the administrator's token and, with TLS, its certificates and key. If a
+/// server is restarted with the same identity, its clients reconnect without reconfiguration.
 ///
-/// It is kept in the kubeconfig that [`Listening`](crate::Listening) writes, with the key in an
-/// extension that clients pass over. That is no worse than the token which is in there as well: the
-/// key is of this one server, which only this machine can reach (the kubeconfig of a socket that
-/// others can reach has no key in it), and nothing can be signed with it. But where
-/// `kubectl config view` hides tokens, it does not hide extensions.
+/// The identity is stored in the kubeconfig that [`Listening`](crate::Listening) writes, with the
+/// key in an extension that clients ignore. This is no worse than storing the token, which is there
+/// as well: the key belongs to a single server that only this machine can reach, and it cannot sign
+/// certificates. The kubeconfig of a socket that other machines can reach contains no key. Note
+/// that `kubectl config view` redacts tokens, but not extensions.
 ///
 /// ```
 /// # use embedded_apiserver::{ApiServer, Identity};
@@ -38,13 +38,13 @@ use super::tls::Certificates;
 pub struct Identity {
     token: String,
     first_version: u64,
-    /// None of a server without TLS.
+    /// `None` for a server without TLS.
     pub(super) certificates: Option<Certificates>,
 }
 
 impl Identity {
-    /// The identity of the server that wrote this kubeconfig. None if no server of ours did, or if
-    /// the text was damaged since.
+    /// Returns the identity of the server that wrote this kubeconfig, or `None` if this crate did
+    /// not write it or the text is damaged.
     pub fn from_kubeconfig(text: &str) -> Option<Self> {
         if !text.starts_with(kubeconfig::MARK) {
             return None;
@@ -52,7 +52,7 @@ impl Identity {
         let config: Config = serde_saphyr::from_str(text).ok()?;
         let ([cluster], [user]) = (config.clusters, config.users);
         let token = user.user.token;
-        // Others could not be sent in a header.
+        // Other tokens could not be sent in a header.
         if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return None;
         }
@@ -63,24 +63,23 @@ impl Identity {
         Some(Self { token, first_version: first_version(text), certificates })
     }
 
-    /// The administrator's token, for [`Builder::token`](crate::Builder::token).
+    /// Returns the administrator's token, for [`Builder::token`](crate::Builder::token).
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Returns a version above all that the earlier server gave out, for
-    /// [`Builder::first_version`](crate::Builder::first_version): its clients are then told that their
-    /// versions have expired, and list again. Without it they would wait for versions that may never come, or miss
-    /// changes.
+    /// Returns a version above all versions of the earlier server, for
+    /// [`Builder::first_version`](crate::Builder::first_version). Its clients then receive a 410,
+    /// and relist. Otherwise they would wait for versions that may never come, or miss changes.
     pub fn first_version(&self) -> u64 {
         self.first_version
     }
 }
 
-/// Returns the first version that the server which wrote the text cannot have given out.
+/// Returns the first version that the server which wrote the text cannot have used.
 fn first_version(text: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(kubeconfig::VERSIONS));
-    // Beyond that there would be no versions left to count.
+    // A larger value would leave too few versions.
     line.and_then(|end| end.parse().ok()).filter(|end| *end < u64::MAX / 2).unwrap_or(1)
 }
 
@@ -99,12 +98,12 @@ fn certificates(ca: &str, extensions: &[Named]) -> Option<Certificates> {
         certificate: STANDARD.decode(kept.certificate).ok()?.into(),
         key: STANDARD.decode(kept.key).ok()?.into(),
     };
-    // Whether they suit the address is known when there is one.
+    // Whether they suit the address is checked when binding.
     certificates.acceptor().ok()?;
     Some(certificates)
 }
 
-/// What of a kubeconfig is of interest: one cluster and one user, as we write them.
+/// The relevant part of a kubeconfig: one cluster and one user, as this crate writes them.
 #[derive(Deserialize)]
 struct Config {
     clusters: [NamedCluster; 1],

@@ -1,4 +1,4 @@
-//! The file that clients are given.
+//! The kubeconfig for clients.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,21 +10,21 @@ use serde_json::Value;
 
 use super::tls::Certificates;
 
-/// How each of our kubeconfigs begins.
+/// The first line of each kubeconfig.
 pub(super) const MARK: &str = "# Written by embedded-apiserver.";
 
-/// The line that says which versions the server may have given out. It is a comment, as the mark is: what
-/// rewrites the file loses both.
+/// The line with the upper bound of the server's versions. Like the mark it is a comment, so a
+/// program that rewrites the file drops both.
 pub(super) const VERSIONS: &str = "# Its resourceVersions are below ";
 
-/// The name of cluster, user and context.
+/// The name of the cluster, the user and the context.
 const NAME: &str = "embedded-apiserver";
 
-/// The extension of the cluster that has the server's certificate and key.
+/// The extension of the cluster that contains the server's certificate and key.
 pub(super) const EXTENSION: &str = "embedded-apiserver-identity";
 
-/// A kubeconfig for one server and its administrator. With the key in it, if `keep`, the server can
-/// be started again as the same: see [`Identity`](super::Identity).
+/// Returns a kubeconfig for a server and its administrator. With `keep`, it includes the key, with
+/// which the server can be restarted under the same identity: see [`Identity`](super::Identity).
 pub(super) fn text(
     url: &str,
     tls: Option<&Certificates>,
@@ -32,7 +32,7 @@ pub(super) fn text(
     token: &str,
     versions_end: u64,
 ) -> String {
-    // A JSON string is a YAML string, whatever is in it.
+    // A JSON string is also a YAML string, whatever its content.
     let url = Value::from(url);
     let token = Value::from(token);
     let authority = tls.map_or_else(String::new, |tls| {
@@ -74,26 +74,26 @@ current-context: {NAME}
     )
 }
 
-/// Puts `text` at `path`, readable by its owner alone at every moment.
+/// Writes `text` to `path`. At no time can anyone but the owner read it.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     let describe = |error: io::Error| {
         let why = format!("cannot write the kubeconfig {}: {error}", path.display());
         io::Error::new(error.kind(), why)
     };
-    // A file that is there may be open to others, who could have it open. A new one is not, and
-    // takes its place in one step.
+    // An existing file may be readable by others, who may have opened it already. A new file is
+    // not, and replaces it atomically.
     let new = beside(path).map_err(describe)?;
     let written = create(&new)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .and_then(|()| fs::rename(&new, path));
     written.map_err(|error| {
-        // It may not have been created; the first error is the one to tell.
+        // The file may not exist. The first error is the one to report.
         let _ = fs::remove_file(&new);
         describe(error)
     })
 }
 
-/// A name that nobody has, in the same directory.
+/// Returns an unused name in the same directory.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, "the path does not end with a file's name")

@@ -1,4 +1,4 @@
-//! A body that ends when its listener closes, between two events.
+//! A response body that ends between two events when its listener closes.
 
 use std::io;
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::activity::OpenRequest;
 use crate::body::Body;
 
-/// A response's body on its way to a socket. Only watches wait for more to send, so that only they
-/// end early; whatever has its bytes already sends them all.
+/// The body of a response that is sent on a socket. Only watches wait for more data, so only they
+/// end early. Other bodies are sent completely.
 pub(super) struct Orderly {
     body: Body,
     closing: Pin<Box<WaitForCancellationFutureOwned>>,

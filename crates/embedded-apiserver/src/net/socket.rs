@@ -1,4 +1,4 @@
-//! A socket that can be broken: closed so that the peer sees a reset.
+//! A socket that can be broken, so that the peer sees a reset.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 
 use crate::connection::Connection;
 
-/// The socket of a connection. HTTP and TLS own it while they run, so that it looks itself, when it
-/// is dropped, whether its connection was to be broken.
+/// The socket of a connection. HTTP and TLS own it while they run, so it checks on drop whether its
+/// connection is to be broken.
 pub(super) struct Socket {
     stream: TcpStream,
     connection: Connection,
@@ -18,7 +18,7 @@ pub(super) struct Socket {
 
 impl Socket {
     pub(super) fn new(stream: TcpStream, connection: Connection) -> Self {
-        // Events are small, and are wanted at once. A socket that fails here fails on its first read.
+        // Events are small and latency matters. A socket that fails here fails on its first read.
         let _ = stream.set_nodelay(true);
         Self { stream, connection }
     }
@@ -27,8 +27,8 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.connection.is_reset() {
-            // Without it, the peer would see an end; with it, what was not sent yet is lost, which is
-            // what breaking is about.
+            // Without this, the peer would see a graceful end. Unsent data is lost, as it should be
+            // in a broken connection.
             let _ = self.stream.set_zero_linger();
         }
     }

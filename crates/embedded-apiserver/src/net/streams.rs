@@ -1,4 +1,4 @@
-//! The tasks that HTTP/2 makes of the requests on one connection.
+//! The tasks that HTTP/2 spawns for the requests on a connection.
 
 use std::pin::pin;
 
@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::connection::Connection;
 
-/// Runs tasks that end with their connection, and stand still when it does.
+/// Runs tasks that end with their connection, and pause while it is frozen.
 #[derive(Clone)]
 pub(super) struct Streams {
     pub(super) tasks: TaskTracker,

@@ -1,4 +1,4 @@
-//! Connections that end other than by HTTP's means.
+//! Connections that do not end by the means of HTTP.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{Reins, wire};
 use crate::connection::Connection;
 use crate::server::ApiServer;
 
-/// The server's side of one connection, and the client's.
+/// Both sides of a connection.
 struct Line {
     server: ApiServer,
     reins: Arc<Reins>,
@@ -44,7 +44,7 @@ impl Line {
         self.peer.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// Asks for a watch, and reads until it has begun.
+    /// Starts a watch and reads until it has begun.
     async fn watch(&mut self) {
         self.send("GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n").await;
         let mut seen = String::new();
@@ -99,7 +99,7 @@ async fn a_frozen_connection_is_silent_until_the_server_restarts() {
     let mut line = Line::new().await;
     line.watch().await;
     line.connection.freeze();
-    // The task hears of the freeze before anything else, so that neither of these is answered.
+    // The task polls the freeze first, so neither of these is answered.
     line.send("GET /version HTTP/1.1\r\nHost: x\r\n\r\n").await;
     line.server
         .create(serde_json::json!({
@@ -130,7 +130,7 @@ async fn a_frozen_connection_ends_with_its_listener() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_takes_forever_to_ask() {
-    // Time moves when all else stands still: to the end of the server's patience.
+    // Paused time advances when all tasks are idle, here to the end of the server's timeout.
     for beginning in ["", "P", "GET /version HTTP/1.1\r\nHos"] {
         let mut line = Line::new().await;
         line.send(beginning).await;
@@ -145,9 +145,10 @@ async fn nobody_takes_forever_to_ask() {
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_of_http2_is_closed() {
     let mut line = Line::new().await;
-    // The preface and empty settings, and then nothing: time moves to the end of the patience.
+    // The connection preface and empty settings, then silence until the timeout.
     line.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await;
-    // One request without a token's rights or a body: HEADERS with `GET /version`, from the static table.
+    // A request that needs no token and has no body: HEADERS with `GET /version`, from the static
+    // table.
     let head = b"\x82\x86\x41\x09localhost\x44\x08/version";
     let mut frame = vec![0, 0, head.len() as u8, 1, 5, 0, 0, 0, 1];
     frame.extend_from_slice(head);

@@ -1,4 +1,4 @@
-//! A certificate authority of its own, and the server's certificate.
+//! A private CA, and the server's certificate.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-/// What a server shows, and what its clients check that with.
+/// The server's certificate and key, and the CA with which clients verify them.
 pub(super) struct Certificates {
     pub(super) ca_pem: String,
     pub(super) certificate: CertificateDer<'static>,
@@ -25,10 +25,10 @@ pub(super) struct Certificates {
 }
 
 impl Certificates {
-    /// Makes keys and certificates for a server on `ip`. Nothing trusts the authority that was not
-    /// told to, and it signs nothing else: its key is forgotten here.
+    /// Generates keys and certificates for a server on `ip`. Only clients that are configured to
+    /// trust the CA do so, and it signs nothing else, because its key is discarded here.
     ///
-    /// Certificates are valid at any time, because a test's clock may show any.
+    /// The certificates are valid at any time, because a test's clock may be set to any.
     fn new(ip: IpAddr) -> Result<Self, rcgen::Error> {
         Self::signed(ip, CertificateParams::new(["localhost".to_owned()])?)
     }
@@ -55,8 +55,8 @@ impl Certificates {
         Ok(Self { ca_pem: authority.pem(), certificate, key })
     }
 
-    /// Whether a client that knows the authority would take the certificate for that of a server on
-    /// `ip`, now.
+    /// Returns whether a client that trusts the CA would currently accept the certificate for a
+    /// server on `ip`.
     fn convince(&self, ip: IpAddr) -> bool {
         let verified = || {
             let mut roots = RootCertStore::empty();
@@ -71,7 +71,7 @@ impl Certificates {
         verified().is_some()
     }
 
-    /// Fails if the key is not that of the certificate.
+    /// Fails if the key does not match the certificate.
     pub(super) fn acceptor(&self) -> io::Result<TlsAcceptor> {
         let chain = vec![self.certificate.clone()];
         let key = self.key.clone_key().into();
@@ -98,7 +98,8 @@ impl fmt::Debug for Certificates {
     }
 }
 
-/// The certificates of a server on `ip`: those that it had, if clients would take them, or new ones.
+/// Returns the certificates of a server on `ip`: the earlier ones if clients would accept them,
+/// otherwise new ones.
 pub(super) fn certificates(
     kept: Option<Certificates>,
     ip: IpAddr,

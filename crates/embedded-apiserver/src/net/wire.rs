@@ -1,4 +1,4 @@
-//! One connection, from the handshake to its end, orderly or broken.
+//! A connection, from the handshake until it ends gracefully or breaks.
 
 use std::io;
 use std::pin::pin;
@@ -27,7 +27,7 @@ use crate::limits::{
 use crate::response::failure;
 use crate::service::Origin;
 
-/// One connection, as its requests know it.
+/// A connection, as its requests see it.
 #[derive(Clone)]
 struct Wire {
     reins: Arc<Reins>,
@@ -35,7 +35,7 @@ struct Wire {
     activity: Activity,
 }
 
-/// Serves a connection until it ends. It breaks when connections do, from now on.
+/// Serves a connection until it ends or connections are broken.
 pub(super) fn serve(
     reins: Arc<Reins>,
     stream: TcpStream,
@@ -61,7 +61,7 @@ async fn run(wire: Wire, socket: Socket, restarted: CancellationToken) {
         biased;
         () = &mut broken => {}
         () = wire.connection.until_frozen() => {
-            // Nothing is read or written any more; only the socket is kept.
+            // Nothing is read or written any more. Only the socket is kept open.
             tokio::select! {
                 () = &mut broken => {}
                 () = wire.reins.closing.cancelled() => {}
@@ -70,7 +70,7 @@ async fn run(wire: Wire, socket: Socket, restarted: CancellationToken) {
         () = wire.activity.until_late(HEADER_TIMEOUT) => {}
         () = &mut spoken => return,
     }
-    // What speaks is dropped next, and the socket with it.
+    // The protocol's state is dropped next, and the socket with it.
     wire.connection.reset();
 }
 
@@ -103,10 +103,10 @@ impl Wire {
                 served.as_mut().graceful_shutdown();
                 served.await
             }
-            // HTTP/1 does this itself; an HTTP/2 connection would stay for ever.
+            // HTTP/1 has its own timeout. An HTTP/2 connection would stay open forever.
             () = self.activity.until_idle(HEADER_TIMEOUT) => {
                 served.as_mut().graceful_shutdown();
-                // A client that is gone does not take part in it.
+                // An unresponsive client does not complete the graceful shutdown.
                 timeout(SHUTDOWN_GRACE, served).await.unwrap_or(Ok(()))
             }
             ended = &mut served => ended,
@@ -128,7 +128,7 @@ impl Wire {
                 Ok(response.map(|body| Orderly::new(body, self.reins.closing.clone(), open)))
             }
             Err(error) => {
-                // HTTP/2 would end just this one request; a failure here is one of the connection.
+                // HTTP/2 would reset only this stream, but the fault concerns the whole connection.
                 self.connection.reset();
                 Err(error)
             }
@@ -147,7 +147,7 @@ fn http_builder(streams: Streams) -> auto::Builder<Streams> {
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(HEADER_BYTES_MAX as u32)
         .max_send_buf_size(STREAM_BYTES_MAX)
-        // A client that is alive and has nothing to say is no news.
+        // Pings to idle clients would only add noise.
         .keep_alive_interval(None);
     http
 }

@@ -1,4 +1,4 @@
-//! What can be written, and what is said of what cannot.
+//! Valid and invalid lines, and their error messages.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The only rule, as it is shown, after a line.
+/// Returns the text of the only rule that a line creates.
 fn shown(line: &str) -> String {
     let server = ApiServer::start();
     let ids =
@@ -48,7 +48,7 @@ async fn lines_say_which_when_how_often_and_what() {
     }
 }
 
-/// One line for each fault there is.
+/// Returns one line for each fault.
 fn lines() -> Vec<String> {
     let value = |name: &str| match name {
         "down" | "latency" => "=2s",
@@ -179,7 +179,7 @@ async fn there_is_an_end_to_rules() {
     assert_eq!(server.faults().pending(), FAULT_RULES_MAX);
 }
 
-/// Words that have something to do with faults, and some that have not.
+/// Words, some of which occur in faults.
 fn word() -> impl Strategy<Value = String> {
     let known: Vec<String> = words::REST
         .split([' ', ',', ';'])
@@ -199,8 +199,8 @@ fn word() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever is written is understood or refused, and what is understood is shown as a line that
-    /// means the same.
+    /// Any text is either parsed or rejected, and the displayed form of a parsed rule means the
+    /// same.
     #[test]
     fn a_rule_is_shown_as_it_is_written(
         first in prop::sample::select(["any", "list", "watch pods", "get deploy"].as_slice()),

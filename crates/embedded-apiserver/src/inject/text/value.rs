@@ -1,4 +1,4 @@
-//! The values of words.
+//! Values of options and faults.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use http::{HeaderValue, StatusCode};
 use super::{FaultTextError, Parsed, words, wrong};
 use crate::limits::{FAULT_BYTES_MAX, FAULT_LEVELS_MAX};
 
-/// A value that must be there, and be read by `read`.
+/// Parses a required value with `read`.
 fn value_of<T>(
     key: &str,
     value: Option<&str>,
@@ -77,7 +77,7 @@ pub(super) fn header(key: &str, value: Option<&str>) -> Parsed<HeaderValue> {
     })
 }
 
-/// `200ms`, `1.5s`, `2m`, `1h`.
+/// Parses `200ms`, `1.5s`, `2m` or `1h`.
 pub(super) fn time(key: &str, value: Option<&str>) -> Parsed<Duration> {
     const DAY: f64 = 86_400.0;
     value_of(key, value, words::time_form(key), |value| {
@@ -94,7 +94,7 @@ pub(super) fn time(key: &str, value: Option<&str>) -> Parsed<Duration> {
     })
 }
 
-/// `1000`, `64Ki`, `2Mi`.
+/// Parses `1000`, `64Ki` or `2Mi`.
 pub(super) fn bytes_of(key: &str, value: Option<&str>) -> Parsed<usize> {
     let form = words::bytes_form(key);
     value_of(key, value, &form, |value| {
