@@ -1,4 +1,4 @@
-//! The body of a response: bytes at once, bytes over time, or the events of a watch.
+//! The body of a response: complete bytes, a stream of bytes, or the events of a watch.
 
 use std::fmt;
 use std::io;
@@ -14,7 +14,7 @@ use crate::view::WatchEvent;
 pub(crate) type Chunks = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 pub(crate) type Events = Pin<Box<dyn Stream<Item = io::Result<WatchEvent>> + Send>>;
 
-/// The body of a response. An error in it is what a client sees of a connection that broke.
+/// The body of a response. An error represents a broken connection.
 pub struct Body(Inner);
 
 enum Inner {
@@ -32,14 +32,15 @@ impl Body {
         Self(Inner::Chunks(Box::pin(chunks)))
     }
 
-    /// The body of a watch. Events stay what they are until they are sent, for faults to look at.
+    /// Creates the body of a watch. Events are encoded only when they are sent, so that faults can
+    /// inspect them.
     pub(crate) fn events(
         events: impl Stream<Item = io::Result<WatchEvent>> + Send + 'static,
     ) -> Self {
         Self(Inner::Events(Box::pin(events)))
     }
 
-    /// The events of a watch; another body is given back.
+    /// Returns the events of a watch, or the body itself if it is not a watch.
     pub(crate) fn into_events(self) -> Result<Events, Self> {
         match self.0 {
             Inner::Events(events) => Ok(events),
@@ -58,7 +59,7 @@ impl Body {
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Bodies hold people's objects, secrets among them: never print one.
+        // Bodies contain objects, including secrets: never print one.
         f.write_str(match self.0 {
             Inner::Whole(_) => "Body(whole)",
             Inner::Chunks(_) => "Body(chunks)",

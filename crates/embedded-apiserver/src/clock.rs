@@ -1,11 +1,11 @@
-//! Wall time as a function of tokio's time, so that a test which pauses the one pauses the other.
+//! Wall-clock time that follows tokio's time, so that pausing one pauses the other.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// The server's clock: a wall time at its start, and tokio's time since.
+/// The server's clock: the wall-clock time at the start, plus tokio's time since.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     started: Instant,
@@ -17,7 +17,7 @@ impl Clock {
         Self { started: Instant::now(), started_at }
     }
 
-    /// Starts at the wall clock's time, which is read here and nowhere else.
+    /// Starts at the current wall-clock time, which is read only here.
     pub(crate) fn system() -> Self {
         Self::starting_at(Timestamp::now())
     }
@@ -30,13 +30,13 @@ impl Clock {
         self.started.elapsed()
     }
 
-    /// `metav1.Time`: seconds.
+    /// Returns the current time as a `metav1.Time`, with a resolution of seconds.
     pub(crate) fn now_text(&self) -> String {
         seconds(self.now())
     }
 }
 
-/// A timestamp as `metav1.Time` prints it.
+/// Formats a timestamp as a `metav1.Time`.
 pub(crate) fn seconds(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,4 +1,4 @@
-//! How objects are written: JSON, or protobuf for kinds that have it.
+//! Encodings of objects: JSON, and protobuf for the kinds that support it.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use http::HeaderValue;
 use kube_schema::{ENVELOPE_CLOSING, Envelope, WatchFrame};
 use serde_json::Value;
 
-/// How a body is written.
+/// The encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Codec {
     Json,
@@ -15,7 +15,7 @@ pub(crate) enum Codec {
 }
 
 impl Codec {
-    /// The codec of a media type without parameters, if it is one of ours.
+    /// Returns the codec of a media type without parameters, if it is supported.
     pub(crate) fn of(media_type: &str) -> Option<Self> {
         match media_type {
             "application/json" => Some(Self::Json),
@@ -31,7 +31,7 @@ impl Codec {
         })
     }
 
-    /// The content type of a watch.
+    /// Returns the content type of a watch.
     pub(crate) fn watch_content_type(self) -> HeaderValue {
         match self {
             Self::Json => self.content_type(),
@@ -41,7 +41,7 @@ impl Codec {
         }
     }
 
-    /// Writes an object that says itself what it is.
+    /// Encodes an object that has an `apiVersion` and a `kind`.
     pub(crate) fn encode(self, object: &Value) -> Result<Bytes, kube_schema::Error> {
         match self {
             Self::Json => Ok(object.to_string().into()),
@@ -50,8 +50,8 @@ impl Codec {
     }
 }
 
-/// An object in protobuf, as the frame that most watchers will receive. The object in its envelope and the bare message
-/// are slices of it.
+/// An object in protobuf, as the frame that most watchers receive. The object in its envelope and
+/// the bare message are slices of it.
 pub(crate) struct Encoded {
     frame: Bytes,
     envelope: usize,
@@ -81,7 +81,7 @@ impl Encoded {
 
 impl fmt::Debug for Encoded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not what is in it, as for a revision.
+        // The content may be secret.
         write!(f, "Encoded({} bytes)", self.frame.len())
     }
 }

@@ -1,9 +1,9 @@
-//! The hold that a request has on the connection it came by, for the faults that strike connections.
+//! A handle to the connection of a request, for faults that affect connections.
 
 use tokio_util::sync::CancellationToken;
 
-/// One connection. A socket's task puts it into the extensions of each request and acts on it; a
-/// request in process has none, and suffers the same by itself.
+/// A connection. The socket's task adds it to the extensions of each request and acts on it. An
+/// in-process request has none, and simulates the effect.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Connection {
     reset: CancellationToken,
@@ -11,27 +11,27 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Breaks it: the peer sees a reset.
+    /// Breaks the connection: the peer sees a reset.
     pub(crate) fn reset(&self) {
         self.reset.cancel();
     }
 
-    /// Whether it was broken.
+    /// Returns whether the connection was broken.
     pub(crate) fn is_reset(&self) -> bool {
         self.reset.is_cancelled()
     }
 
-    /// Falls silent both ways, without an end.
+    /// Makes the connection silent in both directions, without ending it.
     pub(crate) fn freeze(&self) {
         self.freeze.cancel();
     }
 
-    /// Until [`reset`](Self::reset).
+    /// Waits for [`reset`](Self::reset).
     pub(crate) async fn until_reset(&self) {
         self.reset.cancelled().await;
     }
 
-    /// Until [`freeze`](Self::freeze).
+    /// Waits for [`freeze`](Self::freeze).
     pub(crate) async fn until_frozen(&self) {
         self.freeze.cancelled().await;
     }

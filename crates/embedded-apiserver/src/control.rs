@@ -1,9 +1,9 @@
-//! Faults over HTTP, for who breaks a server from outside: under a path that no Kubernetes API has.
+//! Fault injection over HTTP, under a path that no Kubernetes API has.
 //!
 //! # Architecture invariants
-//! - It is there only if the server was built with it, and only for the administrator, who shows the
-//!   token: who is let in without one is not let in here.
-//! - No fault strikes it, and it is in no record: whatever has been broken can be mended.
+//! - It is served only if the server was built with it, and only to the administrator with the
+//!   token. Anonymous access does not extend to it.
+//! - It is exempt from faults and not recorded, so every fault can be removed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,18 +25,18 @@ use crate::status::Status;
 const ROOT: &str = "/embedded";
 const FAULTS: &str = "/embedded/faults";
 
-/// How many of the faults that struck are shown.
+/// The number of fired faults that are shown.
 const FIRED_SHOWN: usize = 100;
 
-/// What breaks connections waits for the answer to arrive over one.
+/// Actions that break connections are delayed, so that the response arrives first.
 const ANSWER_FIRST: Duration = Duration::from_millis(250);
 
-/// Whether a path is one of these.
+/// Returns whether a path belongs to fault injection.
 pub(crate) fn is_for(path: &str) -> bool {
     path.strip_prefix(ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Lets nobody in but the administrator.
+/// Rejects all users except the administrator.
 pub(crate) fn admit(user: &User, path: &str) -> Result<(), Status> {
     if &*user.0 == ADMIN {
         return Ok(());
@@ -45,7 +45,7 @@ pub(crate) fn admit(user: &User, path: &str) -> Result<(), Status> {
     Err(Status::new(StatusCode::FORBIDDEN, "Forbidden", why))
 }
 
-/// Answers a request of the administrator.
+/// Handles a request of the administrator.
 pub(crate) fn answer(
     shared: &Arc<Shared>,
     method: &Method,
@@ -98,7 +98,7 @@ fn shown((id, rule): &(FaultId, String)) -> Value {
     json!({"id": id.0, "rule": rule})
 }
 
-/// Injects all lines, or none if one is wrong.
+/// Injects all lines, or none if any is invalid.
 fn inject(server: &ApiServer, text: &str) -> Result<Value, Status> {
     let faults = server.faults();
     let mut orders = Vec::new();
@@ -147,7 +147,7 @@ fn later(server: &ApiServer, act: Act) {
     tokio::spawn(async move {
         tokio::time::sleep(ANSWER_FIRST).await;
         if let Some(shared) = shared.upgrade() {
-            // Of these, none can fail.
+            // None of these can fail.
             drop(ApiServer { shared }.faults().carry_out(Order::Now(act)));
         }
     });
@@ -166,7 +166,7 @@ fn not_found(why: String) -> Status {
     Status::new(StatusCode::NOT_FOUND, "NotFound", why)
 }
 
-/// JSON that people read.
+/// Returns a response with indented JSON.
 fn pretty(value: &Value) -> Response<Body> {
     response::encoded(StatusCode::OK, Codec::Json, format!("{value:#}\n"))
 }

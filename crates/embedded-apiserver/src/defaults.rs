@@ -1,5 +1,5 @@
-//! The few defaults without which clients would not recognise an object: what kubectl prints, what
-//! controllers wait for. Full defaulting is not attempted.
+//! The few defaults on which clients depend: those that kubectl prints and controllers wait for.
+//! Complete defaulting is not attempted.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::kinds::Resource;
 use crate::object::{Object, metadata_mut};
 use crate::pods::qos;
 
-/// Fills in what a real server would on creation.
+/// Sets the defaults of a real server on creation.
 pub(crate) fn on_create(resource: &Resource, object: &mut Object) {
     match (&*resource.group, &*resource.plural) {
         ("", "pods") => pod(object),
@@ -32,7 +32,7 @@ pub(crate) fn on_create(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// The status that objects of a kind have before anybody has written one: fields that are never left out.
+/// Returns the initial status of a kind: the fields that are never omitted.
 fn first_status(resource: &Resource) -> Option<Value> {
     Some(match (&*resource.group, &*resource.plural) {
         ("", "resourcequotas") | ("apps", "deployments") | ("batch", "jobs" | "cronjobs") => {
@@ -56,7 +56,7 @@ fn first_status(resource: &Resource) -> Option<Value> {
     })
 }
 
-/// Fills in what a real server would on every write.
+/// Sets the defaults of a real server on every write.
 pub(crate) fn on_write(resource: &Resource, object: &mut Object) {
     match (&*resource.group, &*resource.plural) {
         ("", "secrets") => secret(object),
@@ -89,7 +89,7 @@ fn namespace(object: &mut Object) {
     default(member(object, "status"), "phase", json!("Active"));
 }
 
-/// Selectors find a namespace by its name: the label is always there.
+/// Sets the label with the namespace's name, which selectors depend on.
 fn name_label(object: &mut Object) {
     let name = metadata_mut(object).get("name").cloned().unwrap_or_default();
     let labels = member(metadata_mut(object), "labels");
@@ -104,7 +104,7 @@ fn service(object: &mut Object) {
     default(member(object, "status"), "loadBalancer", json!({}));
 }
 
-/// `stringData` is for writing only: it becomes `data`.
+/// Moves `stringData`, which is write-only, to `data`.
 fn secret(object: &mut Object) {
     default(object, "type", json!("Opaque"));
     let Some(Value::Object(texts)) = object.remove("stringData") else { return };
@@ -122,7 +122,7 @@ fn ports(object: &mut Object) {
     }
 }
 
-/// The objects in a member that is a list.
+/// Returns the objects in a member that is a list.
 fn items<'a>(object: &'a mut Object, name: &str) -> impl Iterator<Item = &'a mut Object> {
     let list = object.get_mut(name).and_then(Value::as_array_mut);
     list.into_iter().flatten().filter_map(Value::as_object_mut)
@@ -135,8 +135,8 @@ fn default(object: &mut Map<String, Value>, name: &str, value: Value) {
     }
 }
 
-/// A member that is an object, made if it is absent or `null`. One of another type is replaced: these
-/// are objects in every kind that has defaults.
+/// Returns a member that is an object, and creates it if it is absent or `null`. A value of another
+/// type is replaced: these members are objects in every kind that has defaults.
 fn member<'a>(object: &'a mut Object, name: &str) -> &'a mut Object {
     let value = object.entry(name).or_insert_with(|| json!({}));
     if !value.is_object() {

@@ -1,7 +1,7 @@
-//! Discovery: what the server serves, as it tells clients.
+//! Discovery: the groups, versions and resources that the server offers.
 //!
-//! There are two forms. The old one takes a request for each group and version; the aggregated one
-//! says everything at once, and is sent to those who ask for it in `Accept`.
+//! There are two forms. The older one needs a request for each group and version. The aggregated
+//! one returns everything at once, and is sent to clients that request it in `Accept`.
 
 use std::sync::Arc;
 
@@ -15,14 +15,13 @@ const V2BETA1: &str = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGr
 
 const VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-/// In the order in which custom resources have them.
+/// The verbs, in their order for custom resources.
 const CUSTOM_VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const STATUS_VERBS: [&str; 3] = ["get", "patch", "update"];
 
-/// Answers a path of discovery with a content type and a document.
-///
-/// `None` if it is not such a path, or if there is no such group or version.
+/// Handles a discovery path. Returns the content type and the document, or `None` if it is not such
+/// a path or there is no such group or version.
 pub(crate) fn respond(
     path: &str,
     accept: Option<&str>,
@@ -47,7 +46,7 @@ pub(crate) fn respond(
             "groups": named_groups(registry).map(api_group).collect::<Vec<_>>(),
         }),
         (["api", version], _) => resource_list(registry.version("", version))?,
-        // The core group has no name, and so no path here.
+        // The core group has no name, and therefore no path here.
         (["apis", "", ..], _) => return None,
         (["apis", group], _) => one_group(registry.group(group))?,
         (["apis", group, version], _) => resource_list(registry.version(group, version))?,
@@ -60,10 +59,10 @@ fn named_groups(registry: &Registry) -> impl Iterator<Item = &[Arc<Resource>]> {
     registry.groups().filter(|group| !group[0].group.is_empty())
 }
 
-/// The aggregated form that a client likes best, if it takes one.
+/// Returns the aggregated form that a client prefers, if it accepts one.
 ///
-/// That it also takes plain JSON, even before, does not matter: as in Kubernetes, asking for the
-/// aggregated form at all is enough.
+/// As in Kubernetes, any request for the aggregated form suffices, even if the client prefers plain
+/// JSON.
 fn aggregated(accept: Option<&str>) -> Option<&'static str> {
     let mut best: Option<(f32, &'static str)> = None;
     for clause in accept?.split(',') {
@@ -123,14 +122,14 @@ fn resource_list(version: &[Arc<Resource>]) -> Option<Value> {
         "groupVersion": first.api_version(),
         "resources": version.iter().flat_map(|resource| api_resources(resource)).collect::<Vec<_>>(),
     });
-    // Kubernetes forgets it for the core group, and some clients compare.
+    // Kubernetes omits it for the core group, and some clients compare.
     if !first.group.is_empty() {
         document["apiVersion"] = "v1".into();
     }
     Some(document)
 }
 
-/// The resource itself, then its subresource.
+/// Returns the resource itself, followed by its subresource.
 fn api_resources(resource: &Resource) -> Vec<Value> {
     let mut main = json!({
         "name": resource.plural,
@@ -201,7 +200,7 @@ fn resource_discovery(resource: &Resource) -> Value {
     document
 }
 
-/// Built-in resources leave group and version to those they are listed under.
+/// Built-in resources inherit group and version from the list that contains them.
 fn response_kind(resource: &Resource) -> Value {
     let (group, version) = match resource {
         Resource { custom: true, group, version, .. } => (&**group, &**version),

@@ -1,10 +1,9 @@
-//! The layer of faults around the answering of requests: what waits for a request, and what becomes of
-//! it, of its answer, and of the events of a watch.
+//! The layer that applies faults to requests, their responses and the events of watches.
 //!
 //! # Architecture invariants
-//! - The code inside of the layer knows nothing of faults. One fault reaches in by changing the request:
-//!   no stale list can be made of a fresh one, so an old version is asked for.
-//! - Whatever waits, waits on tokio's time or for the connections to end, and for nothing else.
+//! - The code inside the layer does not know about faults. One fault changes the request instead: a
+//!   stale list cannot be derived from a fresh one, so an old version is requested.
+//! - Delays wait only for tokio's time or for connections to end.
 
 mod body;
 mod objects;
@@ -32,17 +31,17 @@ use crate::response::{failure, of_type};
 use crate::server::{ApiServer, Shared};
 use crate::status::Status;
 
-/// What a proxy says that has lost the server behind it.
+/// The response of a proxy that has lost its upstream server.
 const HTML: &str = "<html>\r\n<head><title>Bad Gateway</title></head>\r\n<body>\r\n\
                     <center><h1>Bad Gateway</h1></center>\r\n<hr><center>proxy</center>\r\n\
                     </body>\r\n</html>\r\n";
 
-/// A request and what waits for it. The default is exempt from faults.
+/// A request and its pending faults. The default is exempt from faults.
 #[derive(Debug, Default)]
 pub(crate) struct Exposure {
     request: Option<Arc<Exposed>>,
     waiting: Vec<Waiting>,
-    /// The newest rule that has been looked at.
+    /// The newest rule that has been checked.
     newest_rule: u64,
 }
 
@@ -53,15 +52,16 @@ struct Exposed {
     id: u64,
     user: User,
     target: Option<Target>,
-    /// None in process.
+    /// `None` in process.
     connection: Option<Connection>,
     connections: CancellationToken,
 }
 
 impl Shared {
-    /// Finds what waits for a request. Nothing is prepared where nothing can: watches are exposed
-    /// for as long as they run, other requests only to the rules that are there when they come.
-    /// Requests without a known user are exempt: they must not use up faults that are meant for others.
+    /// Finds the pending faults of a request. Open watches are exposed to new rules as well; other
+    /// requests only to those that exist when they arrive. If no rule can affect the request,
+    /// nothing is set up. Unauthenticated requests are exempt: they must not consume faults that
+    /// are meant for others.
     pub(crate) fn expose(
         self: &Arc<Self>,
         id: u64,
@@ -89,7 +89,8 @@ impl Shared {
 }
 
 impl Exposure {
-    /// What happens before the request is carried out, and the answer if that is all it gets.
+    /// Applies the faults that fire before the request is carried out. Returns the response if one
+    /// of them replaces it.
     pub(crate) async fn before_answer(
         &mut self,
         parts: &mut Parts,
@@ -102,7 +103,7 @@ impl Exposure {
             _ => true,
         };
         if self.waiting.iter().any(is_about_json) {
-            // Faults of bytes and objects are about JSON, not about its compressed form or protobuf.
+            // Faults of bytes and objects apply to JSON, not to its compressed form or protobuf.
             parts.headers.remove(ACCEPT_ENCODING);
             negotiate::prefer_json(&mut parts.headers);
         }
@@ -140,7 +141,7 @@ impl Exposure {
         Ok(None)
     }
 
-    /// What becomes of the answer.
+    /// Applies faults to the response.
     pub(crate) async fn after_answer(
         mut self,
         mut response: Response<Body>,
@@ -188,7 +189,7 @@ impl Exposure {
 }
 
 impl Exposed {
-    /// As if the user were not allowed to: clients read from it what to grant to whom.
+    /// Returns the error of a denied request, from which clients see which permission is missing.
     fn forbidden(&self) -> Status {
         match &self.target {
             Some(target) => access::forbidden(&self.user, target),
@@ -210,7 +211,7 @@ impl Exposed {
         parse_version(version.unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Asks the rule, and keeps book if the fault strikes.
+    /// Asks the rule whether the fault fires, and records it if so.
     fn draw(&self, waiting: &Waiting, after_events: u64) -> Chance {
         let shared = &self.server.shared;
         let chance = shared.faults.draw(waiting.rule, || shared.random());
@@ -225,7 +226,7 @@ impl Exposed {
                 after_events,
             });
             shared.record.amend(self.id, |record| {
-                // A lasting one strikes a watch without end: its name is kept once.
+                // A permanent rule can fire without end in a watch, so its name is recorded once.
                 if !record.faults.iter().any(|known| known == name) {
                     record.faults.push(name.to_owned());
                 }
@@ -234,13 +235,13 @@ impl Exposed {
         chance
     }
 
-    /// The same, where there is one chance only.
+    /// Returns whether a fault fires that has only one chance.
     fn is_struck(&self, waiting: &Waiting, after_events: u64) -> bool {
         self.draw(waiting, after_events) == Chance::Strikes
     }
 
-    /// Lets a fault of the connection or of the server take its course. An error is what the client
-    /// sees of a connection that did not survive it.
+    /// Applies a fault of the connection or the server. An error represents a connection that did
+    /// not survive it.
     async fn suffer(&self, fault: &Fault) -> io::Result<()> {
         match fault {
             Fault::Latency(time) => self.wait(*time).await,
@@ -257,13 +258,13 @@ impl Exposed {
             Fault::StalledHeaders | Fault::StalledBody => Err(self.silence().await),
             other => {
                 befall(&self.server, other);
-                // Those that break all connections break this one.
+                // Faults that break all connections break this one, too.
                 if self.connections.is_cancelled() { Err(self.silence().await) } else { Ok(()) }
             }
         }
     }
 
-    /// Time passes, unless the connections end first.
+    /// Waits for a time, unless connections end first.
     async fn wait(&self, time: Duration) -> io::Result<()> {
         tokio::select! {
             biased;
@@ -272,8 +273,8 @@ impl Exposed {
         }
     }
 
-    /// Breaks the connection. On a socket the error is the socket's: an answer, even a failed one,
-    /// could overtake it.
+    /// Breaks the connection. On a socket, the socket reports the error: a response, even a failed
+    /// one, could arrive before the reset.
     async fn broken(&self, in_process: io::ErrorKind) -> io::Error {
         match &self.connection {
             None => in_process.into(),
@@ -284,14 +285,14 @@ impl Exposed {
         }
     }
 
-    /// Nothing happens until all connections end.
+    /// Waits until all connections end.
     async fn silence(&self) -> io::Error {
         self.connections.cancelled().await;
         io::ErrorKind::ConnectionReset.into()
     }
 }
 
-/// Lets a fault of the server as a whole happen.
+/// Applies a fault of the server as a whole.
 pub(crate) fn befall(server: &ApiServer, fault: &Fault) {
     match fault {
         Fault::Compact => server.store().compact(u64::MAX),
@@ -316,7 +317,7 @@ fn go_down(server: &ApiServer, time: Duration) {
     });
 }
 
-/// The `Status` that Kubernetes has for a code.
+/// Returns the `Status` of Kubernetes for a code.
 fn status_of(code: StatusCode, retry_after: Option<&HeaderValue>) -> Status {
     let status = Status::of_code(code);
     let seconds = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
@@ -347,8 +348,8 @@ mod tests {
 
     use super::*;
 
-    /// Calls as a socket does, and goes away when nothing comes. What became of the connection is
-    /// told by it, not by an answer.
+    /// Sends a request as a socket does, and gives up when there is no response. The effect is
+    /// visible in the returned connection.
     async fn call_by_socket(fault: Fault) -> Connection {
         let server = ApiServer::start();
         server.faults().any().inject(fault);
@@ -360,7 +361,7 @@ mod tests {
         connection
     }
 
-    /// Whether it has been done already.
+    /// Returns whether a future is ready.
     async fn is_done(act: impl Future) -> bool {
         timeout(Duration::ZERO, act).await.is_ok()
     }

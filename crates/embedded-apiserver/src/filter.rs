@@ -1,12 +1,12 @@
-//! Which requests something is about: the same for denials and for faults.
+//! A filter for requests, which denials and faults share.
 
 use crate::request::{Target, Verb};
 
-/// Fits a request that has all that is given here.
+/// Matches requests that meet all conditions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     pub(crate) user: Option<String>,
-    /// Empty: all of them.
+    /// If empty, all verbs match.
     pub(crate) verbs: Vec<Verb>,
     pub(crate) group: Option<String>,
     pub(crate) resource: Option<String>,
@@ -14,8 +14,8 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Whether it fits the request of a user. Without a target, it is about no resource: only a
-    /// filter that asks for none fits.
+    /// Returns whether a user's request matches. A request without a target concerns no resource,
+    /// and matches only a filter without conditions on one.
     pub(crate) fn fits(&self, user: &str, target: Option<&Target>) -> bool {
         self.user.as_deref().is_none_or(|wanted| wanted == user)
             && target.map_or_else(|| self.asks_for_no_resource(), |target| self.fits_target(target))

@@ -1,4 +1,4 @@
-//! Compression of large responses as they are sent.
+//! Compression of large responses while they are sent.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use futures_util::stream;
 
 use crate::body::Body;
 
-/// The body, compressed chunk by chunk at the fastest level, as kube-apiserver does.
+/// Compresses a body chunk by chunk at the fastest level, as kube-apiserver does.
 pub(crate) fn compress(body: Body) -> Body {
     let encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let state = (body.into_chunks(), Some(encoder));
@@ -23,7 +23,8 @@ pub(crate) fn compress(body: Body) -> Body {
             if let Err(error) = chunk.and_then(|chunk| encoder.write_all(&chunk)) {
                 return Some((Err(error), (chunks, None)));
             }
-            // The encoder holds back until it has enough; an empty chunk would end an HTTP/1 body.
+            // The encoder buffers its output, which may be empty here. An empty chunk would end an
+            // HTTP/1 body.
             let out = std::mem::take(encoder.get_mut());
             if !out.is_empty() {
                 return Some((Ok(out.into()), (chunks, Some(encoder))));

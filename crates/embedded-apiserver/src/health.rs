@@ -1,4 +1,4 @@
-//! What is asked of any server: whether it is well, and which version it is.
+//! Health checks and the server's version.
 
 use std::env::consts;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const CHECKS: [&str; 2] = ["ping", "storage"];
 
-/// Answers `/version` and the health checks with a content type and a body.
+/// Handles `/version` and the health checks. Returns a content type and a body.
 pub(crate) fn respond(path: &str, query: Option<&str>) -> Option<(&'static str, String)> {
     let mut segments = path.strip_suffix('/').unwrap_or(path).strip_prefix('/')?.split('/');
     let endpoint = segments.next()?;
@@ -42,7 +42,8 @@ fn health(endpoint: &str, query: &str) -> String {
     out
 }
 
-/// The version of Kubernetes whose behaviour is served: clients decide by it what they may ask for.
+/// Returns the version of Kubernetes whose behaviour is implemented. Clients use it to detect
+/// features.
 fn version() -> String {
     let arch = match consts::ARCH {
         "x86_64" => "amd64",

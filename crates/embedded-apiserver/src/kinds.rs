@@ -1,4 +1,4 @@
-//! What the server serves: the built-in resources, and those of `CustomResourceDefinition`s.
+//! The served resources: built-in ones, and those of `CustomResourceDefinition`s.
 
 mod builtin;
 pub(crate) mod crd;
@@ -14,10 +14,10 @@ pub(crate) use selectable::field_text;
 
 use crate::status::GroupResource;
 
-/// A text that is a constant for built-in resources and owned for custom ones.
+/// A string that is static for built-in resources and owned for custom ones.
 pub(crate) type Text = Cow<'static, str>;
 
-/// One resource in one version, such as `apps/v1 deployments`.
+/// A resource in one version, such as `apps/v1 deployments`.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, not a state")]
 pub(crate) struct Resource {
@@ -30,23 +30,25 @@ pub(crate) struct Resource {
     pub(crate) short_names: Vec<Text>,
     pub(crate) categories: Vec<Text>,
     pub(crate) namespaced: bool,
-    /// Has a `status` subresource: writes to the object leave `.status` alone, and the reverse.
+    /// Whether there is a `status` subresource: writes to the object ignore `.status`, and writes
+    /// to `status` ignore the rest.
     pub(crate) status: bool,
-    /// `metadata.generation` counts the changes of everything but metadata and status.
+    /// Whether `metadata.generation` counts changes outside of metadata and status.
     pub(crate) generation: bool,
-    /// An update without a resourceVersion overwrites, rather than being refused.
+    /// Whether an update without a resourceVersion overwrites the object instead of being rejected.
     pub(crate) unconditional_update: bool,
     pub(crate) name_rule: NameRule,
-    /// Field selectors beside `metadata.name` and `metadata.namespace`, as dotted paths.
+    /// The field selectors in addition to `metadata.name` and `metadata.namespace`, as dotted
+    /// paths.
     pub(crate) selectable: Arc<[Text]>,
-    /// Printer columns of a custom resource; built-in kinds have theirs in `print`.
+    /// The printer columns of a custom resource. Those of built-in kinds are in `print`.
     pub(crate) columns: Vec<PrinterColumn>,
     pub(crate) custom: bool,
-    /// Where its objects are kept: `plural.group`, one for all versions of a resource.
+    /// The table that stores the objects: `plural.group`, shared by all versions of a resource.
     pub(crate) table: Arc<str>,
 }
 
-/// `additionalPrinterColumns` of a `CustomResourceDefinition`.
+/// An item of `additionalPrinterColumns` in a `CustomResourceDefinition`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PrinterColumn {
     pub(crate) name: String,
@@ -58,12 +60,12 @@ pub(crate) struct PrinterColumn {
     pub(crate) json_path: String,
 }
 
-/// Which names an object of a resource may have.
+/// The names that objects of a resource may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameRule {
-    /// DNS-1123 subdomain, up to 253 bytes: most kinds.
+    /// DNS-1123 subdomain of up to 253 bytes: most kinds.
     Subdomain,
-    /// DNS-1123 label, up to 63 bytes: namespaces.
+    /// DNS-1123 label of up to 63 bytes: namespaces.
     Label,
     /// Anything that can be a path segment: RBAC.
     PathSegment,
@@ -74,7 +76,7 @@ impl Resource {
         GroupResource { group: &self.group, resource: &self.plural }
     }
 
-    /// `v1`, or `apps/v1`.
+    /// Returns `v1` or `apps/v1`.
     pub(crate) fn api_version(&self) -> String {
         match &*self.group {
             "" => self.version.to_string(),
@@ -82,14 +84,15 @@ impl Resource {
         }
     }
 
-    /// The start of an object's JSON, up to its metadata: `{"apiVersion":"v1","kind":"Pod",`.
+    /// Returns the start of an object's JSON, up to its metadata:
+    /// `{"apiVersion":"v1","kind":"Pod",`.
     pub(crate) fn head(&self) -> Vec<u8> {
-        // Groups, versions and kinds have no character that JSON would escape.
+        // Groups, versions and kinds contain no character that JSON escapes.
         format!(r#"{{"apiVersion":"{}","kind":"{}","#, self.api_version(), self.kind).into_bytes()
     }
 
-    /// Whether all its objects can be deleted in one request: not so for namespaces, each of which
-    /// takes everything in it along.
+    /// Returns whether a single request can delete all objects. It cannot for namespaces, because
+    /// each deletion includes the namespace's contents.
     pub(crate) fn deletes_collections(&self) -> bool {
         !(self.group.is_empty() && self.plural == "namespaces")
     }

@@ -1,6 +1,6 @@
-//! Kinds whose objects have consequences: namespaces hold others, `CustomResourceDefinition`s serve
-//! others, pods take time to end. Garbage collection, namespace deletion and controllers would hang
-//! on these same moments.
+//! Kinds whose objects have side effects: namespaces contain other objects,
+//! `CustomResourceDefinition`s serve resources, and pods terminate gracefully. Garbage collection,
+//! namespace deletion and controllers would use the same hooks.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const NAMESPACES: &str = "namespaces";
 const EVENTS: &str = "events";
 const TERMINATING: &str = "Terminating";
 
-/// Namespaces are deleted in their own way.
+/// Returns whether the target is a namespace, whose deletion differs from other kinds.
 pub(crate) fn is_namespace(target: &Target) -> bool {
     target.resource.group.is_empty() && target.resource.plural == NAMESPACES
 }
@@ -31,7 +31,8 @@ fn is_pod(target: &Target) -> bool {
     target.resource.group.is_empty() && target.resource.plural == "pods"
 }
 
-/// Keeps other writes of definitions away: what is stored and what is served change together.
+/// Locks out other writes of definitions, so that the stored and the served definitions change
+/// together.
 pub(crate) fn hold_definitions<'a>(
     shared: &'a Shared,
     target: &Target,
@@ -39,8 +40,8 @@ pub(crate) fn hold_definitions<'a>(
     is_crd(target).then(|| shared.definitions.lock())
 }
 
-/// An object is created only in a namespace that exists and is not on its way out. Returns that
-/// namespace, which must not change before the object is stored: see [`create`].
+/// Checks that the object's namespace exists and is not terminating. Returns that namespace, which
+/// must not change before the object is stored: see [`create`].
 pub(crate) fn check_namespace(
     shared: &Shared,
     target: &Target,
@@ -69,7 +70,7 @@ pub(crate) fn check_namespace(
     Err(status)
 }
 
-/// Stores a new object in the namespace that [`check_namespace`] has found.
+/// Stores a new object in the namespace that [`check_namespace`] returned.
 pub(crate) fn create(
     shared: &Shared,
     target: &Target,
@@ -80,7 +81,7 @@ pub(crate) fn create(
     shared.store.create(&target.resource.table, draft, holder)
 }
 
-/// Removes an object: a namespace only if nothing has been created in it meanwhile.
+/// Removes an object. A namespace is removed only if it is still empty.
 pub(crate) fn remove(
     shared: &Shared,
     target: &Target,
@@ -93,7 +94,7 @@ pub(crate) fn remove(
     shared.store.delete(&target.resource.table, key, version)
 }
 
-/// Completes and checks an object of these kinds before it is stored for the first time.
+/// Completes and validates an object of these kinds before it is created.
 pub(crate) fn prepare_create(
     shared: &Shared,
     target: &Target,
@@ -112,7 +113,7 @@ pub(crate) fn prepare_create(
     errors
 }
 
-/// The same before a change.
+/// Completes and validates an object of these kinds before it is updated.
 pub(crate) fn prepare_update(target: &Target, old: &Object, new: &mut Object) -> Vec<FieldError> {
     if !is_crd(target) || target.status {
         return Vec::new();
@@ -123,21 +124,21 @@ pub(crate) fn prepare_update(target: &Target, old: &Object, new: &mut Object) ->
     crd::validate_update(&definition, &Value::Object(old.clone()))
 }
 
-/// After an object was stored for the first time.
+/// Called after an object was created.
 pub(crate) fn created(shared: &Arc<Shared>, target: &Target, object: &Object) {
     if is_crd(target) {
         shared.serve_custom(&Value::Object(object.clone()));
     }
 }
 
-/// After an object was changed.
+/// Called after an object was updated.
 pub(crate) fn updated(shared: &Arc<Shared>, target: &Target, object: &Object) {
     if is_crd(target) && !object::metadata(object).contains_key("deletionTimestamp") {
         shared.serve_custom(&Value::Object(object.clone()));
     }
 }
 
-/// Some namespaces are there for good.
+/// Rejects the deletion of namespaces that are permanent.
 pub(crate) fn check_delete(target: &Target) -> Result<(), Status> {
     if is_namespace(target) && matches!(target.name(), "default" | "kube-public" | "kube-system") {
         let why = "this namespace may not be deleted";
@@ -146,14 +147,14 @@ pub(crate) fn check_delete(target: &Target) -> Result<(), Status> {
     Ok(())
 }
 
-/// How long an object that is deleted may take to end.
+/// Returns the grace period of a deleted object.
 pub(crate) fn grace_period(
     shared: &Shared,
     target: &Target,
     object: &Object,
     asked: Option<i64>,
 ) -> i64 {
-    // Without somebody who plays the kubelet a pod would never end: it goes at once.
+    // Without a simulated kubelet a pod would never terminate, so it is removed immediately.
     if !is_pod(target) || !shared.options.pods_run {
         return 0;
     }
@@ -167,19 +168,20 @@ pub(crate) fn grace_period(
     asked.or(own).unwrap_or(30).max(0)
 }
 
-/// Whether watchers see an object marked as deleted before it goes, even if it goes at once. So it is
-/// with pods, whose deletion is always a graceful one, of no seconds at the least; and with
-/// definitions, of which there is no way back once their objects are being deleted.
+/// Returns whether watchers see an object with a deletionTimestamp before it is removed, even if it
+/// is removed immediately. This applies to pods, whose deletion is always graceful, if only with
+/// zero seconds, and to definitions, whose deletion cannot be undone once their objects are being
+/// deleted.
 pub(crate) fn is_told_first(target: &Target) -> bool {
     is_pod(target) || is_crd(target)
 }
 
-/// Whether anything beside finalizers keeps an object from going.
+/// Returns whether nothing besides finalizers prevents the removal of an object.
 pub(crate) fn may_go(shared: &Shared, target: &Target) -> bool {
     !is_namespace(target) || is_vacant(shared, target.name())
 }
 
-/// Whether nothing but events is in a namespace: nobody deletes those by hand.
+/// Returns whether a namespace contains nothing but events, which users do not delete themselves.
 fn is_vacant(shared: &Shared, namespace: &str) -> bool {
     shared.store.namespace_is_empty_but(namespace, EVENTS)
 }
@@ -191,21 +193,23 @@ fn delete_events(shared: &Shared, namespace: &str) {
     }
 }
 
-/// An object is on its way out, but has to wait.
+/// Called when an object is terminating but cannot be removed yet.
 pub(crate) fn deleting(target: &Target, object: &mut Object) {
     if is_namespace(target) {
         object.insert("status".to_owned(), json!({"phase": TERMINATING}));
     }
 }
 
-/// An object that was marked as deleted goes now: what a definition serves goes before it.
+/// Called before an object with a deletionTimestamp is removed. A definition's resources are
+/// removed first.
 pub(crate) fn before_delete(shared: &Arc<Shared>, target: &Target, object: &Object) {
     if is_crd(target) {
         end_custom(shared, &Value::Object(object.clone()));
     }
 }
 
-/// An object has gone: a namespace's events follow, and a namespace that waited for the object.
+/// Called after an object was removed. Removes a namespace's events, and a terminating namespace
+/// that has become empty.
 pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target) {
     if is_namespace(target) {
         delete_events(shared, target.name());
@@ -222,22 +226,22 @@ fn is_terminating(namespace: &Revision) -> bool {
     namespace.fields().iter().any(|phase| &**phase == TERMINATING)
 }
 
-/// Lets a namespace go that has waited for what was in it.
+/// Removes a terminating namespace that has become empty.
 fn release(shared: &Shared, namespace: &Revision) {
     let name = namespace.key().name();
     if is_terminating(namespace) && is_vacant(shared, name) && object::may_go(&namespace.to_map()) {
         delete_events(shared, name);
-        // If it changed meanwhile, that change's own deletion looks again.
+        // If the namespace has changed in the meantime, the write that changed it checks again.
         drop(shared.store.delete_vacant(NAMESPACES, namespace.key(), namespace.version(), EVENTS));
     }
 }
 
-/// Stops serving a custom resource: no more requests, no objects, no watches.
+/// Stops serving a custom resource, deletes its objects and ends its watches.
 fn end_custom(shared: &Arc<Shared>, definition: &Value) {
     let Some((group, plural)) = crd::names(definition) else { return };
     let Some(table) = shared.unserve_custom(group, plural) else { return };
     shared.store.close_table(&table);
-    // Its objects may have been the last ones in namespaces that are on their way out.
+    // Its objects may have been the last ones in terminating namespaces.
     let namespaces = shared.store.list(NAMESPACES, None, &PageRequest::default());
     for namespace in namespaces.into_iter().flat_map(|page| page.items) {
         release(shared, &namespace);

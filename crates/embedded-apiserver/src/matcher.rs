@@ -1,4 +1,4 @@
-//! Which objects a list or a watch is about: namespace, label selector and field selector together.
+//! Matches objects by namespace, label selector and field selector.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::selector::{FieldOperator, FieldSelector, LabelSelector};
 use crate::status::Status;
 use crate::store::{Event, EventType, PageRequest, Revision, Select};
 
-/// The selection of one request, ready to be matched against revisions.
+/// The selection of a request, prepared for matching revisions.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     namespace: Option<String>,
@@ -27,7 +27,7 @@ struct Term {
 enum Field {
     Name,
     Namespace,
-    /// Position in `Revision::fields`.
+    /// An index into `Revision::fields`.
     At(usize),
     /// A path into a custom object.
     Path(String),
@@ -55,7 +55,7 @@ impl Matcher {
         self.namespace.as_deref()
     }
 
-    /// All that is selected, as one page.
+    /// Returns a request for all selected objects, as a single page.
     pub(crate) fn page(&self) -> PageRequest<'_> {
         let select = self.has_selectors().then_some(self as &dyn Select);
         PageRequest { namespace: self.namespace(), select, ..PageRequest::default() }
@@ -71,8 +71,9 @@ impl Matcher {
             && self.labels.matches(revision.labels())
     }
 
-    /// How a change looks to a watcher with this selection: entering it is an ADDED, leaving it a
-    /// DELETED with the state that was last seen, under the version of the change.
+    /// Returns how a watcher with this selection sees a change. An object that starts to match is
+    /// an ADDED. One that no longer matches is a DELETED with the last matching state and the
+    /// version of the change.
     pub(crate) fn event(&self, event: &Event) -> Option<(EventType, Arc<Revision>)> {
         let Event { revision, previous } = event;
         if !self.has_selectors() {

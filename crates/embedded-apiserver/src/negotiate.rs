@@ -1,4 +1,4 @@
-//! Which representation a client wants, and which it sent.
+//! Content negotiation: the representation that a client accepts, and the one that it sent.
 
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
@@ -8,14 +8,14 @@ use crate::limits::ACCEPT_BYTES_MAX;
 use crate::request::Verb;
 use crate::status::Status;
 
-/// The form of an answer.
+/// The negotiated form of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Accepted {
     pub(crate) representation: Representation,
     pub(crate) codec: Codec,
 }
 
-/// How objects are shown.
+/// The representation of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Representation {
     /// The object itself.
@@ -26,7 +26,7 @@ pub(crate) enum Representation {
     Table(MetaVersion),
 }
 
-/// The version of `meta.k8s.io` that a transformed object is in.
+/// The version of `meta.k8s.io` of a transformed object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MetaVersion {
     V1,
@@ -42,7 +42,7 @@ impl MetaVersion {
     }
 }
 
-/// The media types this server answers with; of a collection, the second half is a watch.
+/// The supported media types of responses. For collections, the second half applies to watches.
 const AVAILABLE: [&str; 4] = [
     "application/json",
     "application/vnd.kubernetes.protobuf",
@@ -50,7 +50,7 @@ const AVAILABLE: [&str; 4] = [
     "application/vnd.kubernetes.protobuf;stream=watch",
 ];
 
-/// Chooses a representation by the `Accept` header: the first in the client's list that is served.
+/// Chooses a representation by the `Accept` header: the first supported clause.
 pub(crate) fn representation(
     headers: &HeaderMap,
     verb: Verb,
@@ -88,22 +88,22 @@ pub(crate) fn representation(
     Err(Status::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message))
 }
 
-/// Whether the first clause that is served asks for a list. A real server begins a watch with that, and ends it
-/// at the first event, which is none.
+/// Returns whether the first supported clause asks for a list. A real server starts such a watch,
+/// and ends it at the first event without sending it.
 pub(crate) fn asks_for_a_list(headers: &HeaderMap, custom: bool) -> bool {
     let accept = accept(headers);
     let found = clauses(&accept).find_map(|clause| served(clause, custom));
     found.is_some_and(|(_, kind)| kind == "PartialObjectMetadataList")
 }
 
-/// How a `Status` is written: as in the first clause that asks for nothing but a media type that is served.
+/// Returns the codec for a `Status`: that of the first clause that is only a supported media type.
 pub(crate) fn status_codec(headers: &HeaderMap) -> Codec {
     let accept = accept(headers);
     let mut plain = clauses(&accept).filter(|clause| !clause.contains("as="));
     plain.find_map(codec).unwrap_or(Codec::Json)
 }
 
-/// Leaves a client that takes both only JSON.
+/// Restricts a client that accepts both JSON and protobuf to JSON.
 pub(crate) fn prefer_json(headers: &mut HeaderMap) {
     let accept = accept(headers);
     let json: Vec<&str> =
@@ -124,11 +124,12 @@ fn accept(headers: &HeaderMap) -> String {
     accept
 }
 
-/// The clauses in the order in which they are tried: by quality, and those with a `*` after those without.
+/// Returns the clauses in the order in which they are tried: by quality, those with a `*` last.
 fn clauses(accept: &str) -> impl Iterator<Item = &str> {
     let clauses = accept.split(',').map(str::trim).filter(|clause| !clause.is_empty());
     let mut ranked: Vec<_> = clauses.map(|clause| (Rank::of(clause), clause)).collect();
-    // Go's sort of few elements, to the letter: by its comparison, which is no order, another would end elsewhere.
+    // Reproduces Go's sort for few elements exactly. Its comparison is not a valid order, so
+    // another sort would give other results.
     for start in 1..ranked.len() {
         let mut at = start;
         while at > 0 && ranked[at].0.comes_before(&ranked[at - 1].0) {
@@ -139,7 +140,7 @@ fn clauses(accept: &str) -> impl Iterator<Item = &str> {
     ranked.into_iter().map(|(_, clause)| clause)
 }
 
-/// The order of clauses: by quality, then by how specific they are.
+/// The rank of a clause: by quality, then by specificity.
 struct Rank {
     quality: f64,
     any_type: bool,
@@ -153,7 +154,7 @@ impl Rank {
         let mut quality = 1.0;
         for (name, value) in parameters.split(';').filter_map(|part| part.split_once('=')) {
             if name.trim() == "q" {
-                // What is no number is 0, as in Go.
+                // An invalid number is 0, as in Go.
                 quality = value.parse().unwrap_or(0.0);
             }
         }
@@ -167,7 +168,7 @@ impl Rank {
     }
 }
 
-/// The codec that a clause asks for.
+/// Returns the codec of a clause.
 fn codec(clause: &str) -> Option<Codec> {
     match clause.split(';').next().unwrap_or_default().trim() {
         "*/*" => Some(Codec::Json),
@@ -175,8 +176,8 @@ fn codec(clause: &str) -> Option<Codec> {
     }
 }
 
-/// The answer that a clause asks for, if it is served, and the kind it names. Custom objects have no protobuf, but
-/// their metadata has; tables have none.
+/// Returns the form that a clause asks for, if it is supported, and the kind that it names. Custom
+/// objects have no protobuf, but their metadata does; tables have none.
 fn served(clause: &str, custom: bool) -> Option<(Accepted, &str)> {
     let codec = codec(clause)?;
     let (representation, kind) = asked(clause)?;
@@ -213,7 +214,7 @@ fn asked(clause: &str) -> Option<(Representation, &str)> {
     Some((representation, kind))
 }
 
-/// Whether the client takes gzip.
+/// Returns whether the client accepts gzip.
 pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let codings = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     codings.flat_map(|value| value.split(',')).any(|coding| {
@@ -222,7 +223,7 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The media type of the request's body, without parameters. JSON if the client does not say.
+/// Returns the media type of the request's body, without parameters. The default is JSON.
 pub(crate) fn content_type(headers: &HeaderMap) -> &str {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match value.split(';').next().unwrap_or_default().trim() {

@@ -1,5 +1,5 @@
-//! What a write does to an object beyond what the client said: the fields that belong to the server,
-//! the wall between spec and status, generation, defaults.
+//! The server's part in a write: the fields that it sets, the separation of spec and status, the
+//! generation, and defaults.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -14,24 +14,24 @@ use crate::validate;
 
 pub(crate) type Object = Map<String, Value>;
 
-/// What the server knows about the moment and place of a creation.
+/// The values that the server sets on a new object.
 #[derive(Debug)]
 pub(crate) struct Birth {
     pub(crate) uid: String,
     pub(crate) now: String,
-    /// Appended to a generateName.
+    /// The suffix for a generateName.
     pub(crate) suffix: String,
-    /// Whether managedFields stay as the client sent them.
+    /// Whether managedFields are kept as the client sent them.
     pub(crate) managed_fields: bool,
 }
 
-/// The metadata of an object, which [`decode`] made sure is one.
+/// Returns the metadata of an object. [`decode`] has checked that it is an object.
 pub(crate) fn metadata(object: &Object) -> &Object {
     static EMPTY: LazyLock<Object> = LazyLock::new(Object::new);
     object.get("metadata").and_then(Value::as_object).unwrap_or(&EMPTY)
 }
 
-/// The metadata of an object, made if there is none.
+/// Returns the metadata of an object, and creates it if it is absent.
 pub(crate) fn metadata_mut(object: &mut Object) -> &mut Object {
     let metadata = object.entry("metadata").or_insert_with(|| json!({}));
     if !metadata.is_object() {
@@ -40,14 +40,14 @@ pub(crate) fn metadata_mut(object: &mut Object) -> &mut Object {
     metadata.as_object_mut().expect("it was made one")
 }
 
-/// A text field of the metadata, empty if absent.
+/// Returns a text field of the metadata, or "" if it is absent.
 pub(crate) fn meta_text<'a>(object: &'a Object, field: &str) -> &'a str {
     metadata(object).get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Reads the body of a create or update: an object of the target's kind.
+/// Decodes the body of a create or update: an object of the target's kind.
 pub(crate) fn decode(target: &Target, body: &[u8]) -> Result<Object, Status> {
-    // A real server shows the body here; ours keeps what may be a secret to itself.
+    // A real server includes the body in this error. It may be a secret, so this server does not.
     let unrecognized = |why: String| {
         let kind = &target.resource.kind;
         Status::bad_request(format!(
@@ -57,12 +57,12 @@ pub(crate) fn decode(target: &Target, body: &[u8]) -> Result<Object, Status> {
     let unparsed = |error: &dyn std::fmt::Display| {
         unrecognized(format!("couldn't get version/kind; json parse error: {error}"))
     };
-    // Checked once as a whole: the parser would check each text of it.
+    // Checked once as a whole. Otherwise the parser would check every string.
     let text = std::str::from_utf8(body).map_err(|error| unparsed(&error))?;
     let value: Value = serde_json::from_str(text).map_err(|error| unparsed(&json_error(&error)))?;
     let object = match value {
         Value::Object(object) => object,
-        // To Go the same as an object with nothing in it.
+        // In Go, `null` decodes to an empty object.
         Value::Null => Object::new(),
         _ => return Err(unparsed(&"it is not a JSON object")),
     };
@@ -71,7 +71,7 @@ pub(crate) fn decode(target: &Target, body: &[u8]) -> Result<Object, Status> {
             return Err(unparsed(&format!("{field} is not a text")));
         }
     }
-    // Built-in kinds go without saying; nothing else says what a custom object is.
+    // The type of built-in objects is implied. A custom object must name its own.
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
     if target.resource.custom && kind.is_empty() {
         return Err(unrecognized("Object 'Kind' is missing".to_owned()));
@@ -79,7 +79,7 @@ pub(crate) fn decode(target: &Target, body: &[u8]) -> Result<Object, Status> {
     check_shape(target, object)
 }
 
-/// Reads the same in protobuf. A body that does not say what it is, is of the target's kind.
+/// Decodes the body from protobuf. If it has no type, it is of the target's kind.
 pub(crate) fn decode_protobuf(target: &Target, body: &[u8]) -> Result<Object, Status> {
     let resource = &target.resource;
     let read = || {
@@ -98,12 +98,12 @@ pub(crate) fn decode_protobuf(target: &Target, body: &[u8]) -> Result<Object, St
     check_shape(target, object)
 }
 
-/// What is wrong with JSON; what just ends too early is said in the words of Go.
+/// Returns the error of invalid JSON. Truncated input has Go's wording.
 pub(crate) fn json_error(error: &serde_json::Error) -> String {
     if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
 }
 
-/// The same for an object that is already a tree, such as the result of a patch.
+/// Checks an object that is already parsed, such as the result of a patch.
 pub(crate) fn check_shape(target: &Target, mut object: Object) -> Result<Object, Status> {
     let (kind, version) = (&*target.resource.kind, &*target.resource.version);
     let cannot = |given: &str, version: &str, why: String| {
@@ -137,7 +137,7 @@ pub(crate) fn check_shape(target: &Target, mut object: Object) -> Result<Object,
         return cannot(kind, version, format!("it is nested deeper than {OBJECT_DEPTH_MAX}"));
     }
     if !target.resource.custom {
-        // To a typed object the same as absence.
+        // A typed object does not distinguish `null` from an absent field.
         object.retain(|_, value| !value.is_null());
         validate::drop_empty_data(&target.resource, &mut object);
     }
@@ -145,7 +145,7 @@ pub(crate) fn check_shape(target: &Target, mut object: Object) -> Result<Object,
     Ok(object)
 }
 
-/// How many arrays and objects are within each other.
+/// Returns the nesting depth of arrays and objects.
 pub(crate) fn depth(value: &Value) -> usize {
     let deepest = match value {
         Value::Array(items) => items.iter().map(depth).max(),
@@ -155,8 +155,8 @@ pub(crate) fn depth(value: &Value) -> usize {
     1 + deepest.unwrap_or(0)
 }
 
-/// Leaves what Kubernetes' own type of metadata would hold: no fields that it does not know, no empty ones, and no
-/// `null`, which is how clients that serialise every field say "absent". An owner that is named twice is named once.
+/// Reduces metadata to what Kubernetes' own type would hold. Removes unknown and empty fields,
+/// duplicate owners, and `null`, which clients that serialise every field send for absent ones.
 fn tidy(metadata: &mut Object) {
     metadata.retain(|name, value| !value.is_null() && validate::is_known(name));
     if let Some(Value::Array(owners)) = metadata.get_mut("ownerReferences")
@@ -183,7 +183,7 @@ fn tidy(metadata: &mut Object) {
     }
 }
 
-/// Makes sure that the object is where the URL says.
+/// Checks that the object's name and namespace match the URL.
 pub(crate) fn check_place(target: &Target, object: &mut Object) -> Result<(), Status> {
     let metadata = metadata_mut(object);
     let namespace = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
@@ -241,7 +241,7 @@ pub(crate) fn on_create(
         .and_then(Value::as_str)
         .is_some_and(|v| !matches!(v, "" | "0"))
     {
-        // A real server says the same, with the code of an internal error.
+        // A real server has the same message, with the code of an internal error.
         return Err(Status::bad_request(
             "resourceVersion should not be set on objects to be created",
         ));
@@ -252,7 +252,7 @@ pub(crate) fn on_create(
     if resource.generation {
         metadata.insert("generation".to_owned(), json!(1));
     } else if metadata.get("generation").and_then(Value::as_i64) == Some(0) {
-        // Where nobody counts, whatever a client says stays.
+        // If the server does not count generations, the client's value is kept.
         metadata.remove("generation");
     }
     if resource.status {
@@ -261,7 +261,8 @@ pub(crate) fn on_create(
     Ok(())
 }
 
-/// Kubernetes cuts the prefix so that the name stays within 63 bytes.
+/// Appends a suffix to a prefix. Like Kubernetes, truncates the prefix so that the name stays
+/// within 63 bytes.
 fn generated_name(prefix: &str, suffix: &str) -> String {
     let max = 63 - suffix.len();
     let end =
@@ -269,9 +270,9 @@ fn generated_name(prefix: &str, suffix: &str) -> String {
     format!("{}{suffix}", &prefix[..end])
 }
 
-/// Brings together the object that is stored and the one that a client wants in its place.
+/// Merges the stored object into its replacement.
 ///
-/// managedFields are dropped, unless the server was told to keep what clients send.
+/// managedFields are dropped, unless the server keeps what clients send.
 pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed_fields: bool) {
     if target.status {
         only_status(&target.resource, old, new);
@@ -288,8 +289,8 @@ pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed
     if !managed_fields {
         new.remove("managedFields");
     }
-    // What only the server sets stays when the client leaves it out; if it says something else, the
-    // validation of the update names the field.
+    // Fields that only the server sets are retained if the client omits them. If it changes them,
+    // validation reports the field.
     for kept in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if let Some(value) = old.get(kept) {
             new.entry(kept).or_insert_with(|| value.clone());
@@ -300,7 +301,7 @@ pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed
     }
     match old.get("generation").and_then(Value::as_i64) {
         Some(generation) => {
-            // Where nobody counts, a client may have set the last number that there is.
+            // If the server does not count generations, a client may have set the maximum.
             let generation = generation.saturating_add(i64::from(changed));
             new.insert("generation".to_owned(), json!(generation));
         }
@@ -308,7 +309,7 @@ pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed
     }
 }
 
-/// A write to the status leaves the rest as it is; but most built-in kinds take other metadata, too.
+/// Restricts a write to the status. Most built-in kinds also accept changes of the metadata.
 fn only_status(resource: &Resource, old: &Object, new: &mut Object) {
     let (status, sent) = (new.remove("status"), new.remove("metadata"));
     new.clone_from(old);
@@ -330,7 +331,8 @@ fn only_status(resource: &Resource, old: &Object, new: &mut Object) {
     metadata.extend(sent.map(|(field, value)| (field.clone(), value.clone())));
 }
 
-/// Whether anything but metadata differs, and but the status where that has a wall around it.
+/// Returns whether anything besides the metadata differs. The status is ignored if it is a
+/// subresource.
 fn spec_changed(resource: &Resource, old: &Object, new: &Object) -> bool {
     let is_spec = |name: &str| match name {
         "apiVersion" | "kind" | "metadata" => false,
@@ -342,7 +344,7 @@ fn spec_changed(resource: &Resource, old: &Object, new: &Object) -> bool {
         || new.iter().any(|(name, value)| is_spec(name) && old.get(name) != Some(value))
 }
 
-/// Whether an object that is being deleted has nothing left to wait for.
+/// Returns whether a terminating object has nothing left to wait for.
 pub(crate) fn may_go(object: &Object) -> bool {
     let metadata = metadata(object);
     let finalizers = metadata.get("finalizers").and_then(Value::as_array);
@@ -350,7 +352,7 @@ pub(crate) fn may_go(object: &Object) -> bool {
     metadata.contains_key("deletionTimestamp") && grace == 0 && finalizers.is_none_or(Vec::is_empty)
 }
 
-/// Turns what is wrong with an object into the answer.
+/// Returns the response for an invalid object.
 pub(crate) fn refuse(
     resource: &Resource,
     object: &Object,

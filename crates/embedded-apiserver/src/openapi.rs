@@ -1,8 +1,9 @@
-//! As much of `/openapi` as `kubectl` insists on.
+//! The part of `/openapi` that `kubectl` requires.
 //!
-//! Before it sends an object, `kubectl` looks up in `/openapi/v3` whether PATCH on its kind takes
-//! the `fieldValidation` parameter, and leaves validation to the server if so. There are no schemas
-//! here, so nothing else is said: `kubectl apply` then computes patches from what it knows itself.
+//! Before it sends an object, `kubectl` checks in `/openapi/v3` whether PATCH on its kind supports
+//! the `fieldValidation` parameter, and if so leaves validation to the server. There are no schemas
+//! here, so the documents contain nothing else: `kubectl apply` then computes patches from its
+//! built-in types.
 
 use serde_json::{Map, Value, json};
 
@@ -11,9 +12,8 @@ use crate::kinds::{Registry, Resource, versions};
 const JSON: &str = "application/json";
 const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// Answers the paths under `/openapi` with a content type and a body.
-///
-/// `None` if there is no such path, group or version.
+/// Handles the paths under `/openapi`. Returns a content type and a body, or `None` if there is no
+/// such path, group or version.
 pub(crate) fn respond(
     path: &str,
     accept: Option<&str>,
@@ -25,18 +25,18 @@ pub(crate) fn respond(
         ["v2"] => Some(v2(accept)),
         ["v3"] => Some((JSON, index(registry).to_string())),
         ["v3", "api", version] => document(registry, "", version),
-        // The core group has no name, and so no path here.
+        // The core group has no name, and therefore no path here.
         ["v3", "apis", "", _] => None,
         ["v3", "apis", group, version] => document(registry, group, version),
         _ => None,
     }
 }
 
-/// No definitions at all: `kubectl` then skips the validation of its own, which it falls back to
-/// for lists, rather than failing for want of the document.
+/// Returns a document without definitions. `kubectl`, which uses it for lists, then skips its own
+/// validation instead of failing for lack of the document.
 fn v2(accept: Option<&str>) -> (&'static str, String) {
     if accept.is_some_and(|accept| accept.contains("proto-openapi.spec.v2")) {
-        // A protobuf message with no fields set is empty.
+        // A protobuf message without fields is empty.
         return (V2_PROTOBUF, String::new());
     }
     let document = json!({"swagger": "2.0", "info": info(), "paths": {}, "definitions": {}});
@@ -75,7 +75,7 @@ fn info() -> Value {
     json!({"title": "Kubernetes", "version": "v1.36.3"})
 }
 
-/// `api/v1`, `apis/apps/v1`.
+/// Returns `api/v1` or `apis/apps/v1`.
 fn root(resource: &Resource) -> String {
     let prefix = if resource.group.is_empty() { "api" } else { "apis" };
     format!("{prefix}/{}", resource.api_version())
@@ -89,8 +89,8 @@ fn path_item(resource: &Resource) -> (String, Value) {
         in_path.push(parameter("path", "namespace"));
     }
     let in_query = ["dryRun", "fieldManager", "fieldValidation", "force"];
-    // Without a request body: were strategic merge patches among the media types of one,
-    // `kubectl apply` would look for a schema by which to compute them.
+    // There is no request body. If its media types included strategic merge patch, `kubectl apply`
+    // would look for a schema to compute one.
     let operation = json!({
         "parameters": in_query.map(|name| parameter("query", name)),
         "responses": {"200": {"description": "OK"}},

@@ -1,12 +1,13 @@
-//! Pods that run: one task that plays the scheduler, and the kubelet of every node.
+//! Simulated pods: one task that acts as the scheduler and as the kubelet of every node.
 //!
 //! It is a client like any other, without the wire: it lists and watches pods, and writes with the
-//! version it has read. What it does next to a pod follows from the pod ([`Step::next`]), never from
-//! what it did before; what it remembers besides is when.
+//! version that it has read. The next step of a pod depends only on the pod ([`Step::next`]), never
+//! on earlier steps. The only other state is when the step is due.
 //!
 //! # Architecture invariants
-//! - One task, one timer for each pod at most, and none for pods that wait for others.
-//! - The task does not keep the server alive: it holds it for one turn, never while it waits.
+//! - There is one task, at most one timer for each pod, and none for pods that wait for others.
+//! - The task does not keep the server alive: it holds a reference for a single turn, never while
+//!   it waits.
 
 mod act;
 mod address;
@@ -42,10 +43,10 @@ use crate::store::{Key, PageRequest, Revision, Subscription};
 const PODS: &str = "pods";
 const NODES: &str = "nodes";
 
-/// Changes that are taken from the store, and steps that are done, before others get their turn.
+/// The number of changes that are read, and of steps that are done, before the task yields.
 const TURN_MAX: usize = 64;
 
-/// Makes the node, and runs pods until the server is gone. Needs a tokio runtime.
+/// Creates the node, and simulates pods until the server is dropped. Requires a tokio runtime.
 pub(crate) fn start(server: &ApiServer) {
     let mut node = server.create(node::object()).expect("a new server has no such node");
     node["status"] = node::status(&server.shared.clock.now_text());
@@ -68,7 +69,8 @@ pub(crate) fn start(server: &ApiServer) {
     tokio::spawn(run(Arc::downgrade(&server.shared), store.subscribe_revision(), cluster));
 }
 
-/// `written` tells of all writes: of restores from backups, too, which tables keep silent about.
+/// Runs the task. `written` signals all writes, including restores of snapshots, for which tables
+/// send no signal.
 async fn run(shared: Weak<Shared>, mut written: watch::Receiver<u64>, mut cluster: Cluster) {
     loop {
         written.borrow_and_update();
@@ -87,18 +89,18 @@ async fn run(shared: Weak<Shared>, mut written: watch::Receiver<u64>, mut cluste
     }
 }
 
-/// When a timer ends, and a number that tells it from others that end at the same time.
+/// When a timer fires, and a number that distinguishes it from others at the same time.
 type Timer = (Instant, u64);
 
-/// What the task knows.
+/// The state of the task.
 #[derive(Debug)]
 struct Cluster {
     delays: PodDelays,
     changes: Subscription,
     node_changes: Subscription,
-    /// All changes of pods up to this version are known; none before everything has been listed.
+    /// The version up to which all changes of pods are known. `None` before the first list.
     position: Option<u64>,
-    /// How often the store had been restored by then.
+    /// The number of restores of the store at that version.
     restores: u64,
     pods: BTreeMap<Arc<Key>, Tracked>,
     nodes: Vec<Node>,
@@ -108,18 +110,19 @@ struct Cluster {
     recorder: Recorder,
 }
 
-/// What the task knows about a pod.
+/// The task's state for a pod.
 #[derive(Debug, Default)]
 struct Tracked {
     uid: String,
     address: Option<u16>,
     planned: Option<(Step, Timer)>,
-    /// No node was found when it was last tried: it is tried again when the nodes change.
+    /// Whether no node was found at the last attempt. It is retried when the nodes change.
     unplaced: bool,
 }
 
 impl Cluster {
-    /// Takes in what has changed and does what is due, or some of it. Whether there is more.
+    /// Reads changes and carries out steps that are due, up to a limit. Returns whether there is
+    /// more to do.
     fn turn(&mut self, server: &ApiServer) -> bool {
         let unread = self.read_pods(server);
         self.read_nodes(server);
@@ -136,7 +139,7 @@ impl Cluster {
         true
     }
 
-    /// Whether there is more to read.
+    /// Reads changes of pods. Returns whether there are more.
     fn read_pods(&mut self, server: &ApiServer) -> bool {
         let store = server.store();
         let after = self.position.filter(|_| self.restores == store.restores());
@@ -156,7 +159,7 @@ impl Cluster {
         batch.remaining > 0
     }
 
-    /// Begins anew, as after a restart of scheduler and kubelets.
+    /// Starts over, as after a restart of the scheduler and kubelets.
     fn list_pods(&mut self, server: &ApiServer) {
         self.restores = server.store().restores();
         self.pods.clear();
@@ -170,7 +173,7 @@ impl Cluster {
         }
     }
 
-    /// Reads the nodes if they have changed, and tries pods again that found none.
+    /// Reads the nodes if they have changed, and retries unplaced pods.
     fn read_nodes(&mut self, server: &ApiServer) {
         if !self.node_changes.changed.has_news() {
             return;
@@ -209,7 +212,7 @@ impl Cluster {
         self.plan(key, next.map(|step| (step, step.delay(&pod, &self.delays))));
     }
 
-    /// Has a pod's timer end after a delay, and no other.
+    /// Sets the only timer of a pod.
     fn plan(&mut self, key: &Arc<Key>, next: Option<(Step, Duration)>) {
         let Some(tracked) = self.pods.get_mut(key) else { return };
         let old = tracked.planned.take();
@@ -217,9 +220,9 @@ impl Cluster {
             self.timers.remove(&timer);
         }
         let Some((step, delay)) = next else { return };
-        // What lies too far in the future never comes.
+        // A time too far in the future is never reached.
         let due = Instant::now().checked_add(delay);
-        // A change of the pod does not put off what it is about to do.
+        // A change of the pod does not delay a step that is already planned.
         let planned = old.filter(|(planned, _)| *planned == step).map(|(_, (due, _))| due);
         let Some(due) = due.into_iter().chain(planned).min() else { return };
         self.timer_count += 1;
@@ -253,7 +256,7 @@ impl Cluster {
     }
 }
 
-/// All objects of a built-in resource, and the version at which they were read.
+/// Returns all objects of a built-in resource, and the version at which they were read.
 fn everything(server: &ApiServer, table: &str) -> (u64, Vec<Arc<Revision>>) {
     let page = server.store().list(table, None, &PageRequest::default());
     page.map(|page| (page.version, page.items)).expect("built-in resources are always served")

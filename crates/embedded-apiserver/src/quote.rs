@@ -1,10 +1,10 @@
-//! Strings as Kubernetes quotes them in its messages: Go's `%q`.
+//! Strings as Kubernetes quotes them in its messages, like Go's `%q`.
 
 use std::fmt::Write as _;
 
-/// The text in double quotes, with everything that does not print escaped the way Go does it.
+/// Returns the text in double quotes, with non-printable characters escaped as in Go.
 ///
-/// Rust's `{:?}` agrees on plain text only: it writes `\u{7f}` where Go writes `\x7f`.
+/// Rust's `{:?}` differs: for example, it writes `\u{7f}` where Go writes `\x7f`.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -39,8 +39,8 @@ fn prints(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
     }
-    // The standard library knows what prints, but says so only by escaping. A combining mark is
-    // escaped at the start of a string alone, hence the letter before it.
+    // The standard library exposes what is printable only by escaping. A combining mark is escaped
+    // only at the start of a string, hence the letter before it.
     let mut pair = String::from("a");
     pair.push(c);
     pair.escape_debug().count() == 2

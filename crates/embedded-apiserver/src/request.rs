@@ -1,4 +1,4 @@
-//! What a request asks for: the path and the method give a verb on a resource, the query its options.
+//! Parses requests: the path and method determine a verb on a resource, the query its options.
 
 use std::fmt;
 use std::num::{IntErrorKind, ParseIntError};
@@ -12,29 +12,29 @@ use crate::kinds::{Registry, Resource};
 use crate::limits::{CONTINUE_BYTES_MAX, SELECTOR_BYTES_MAX, URI_BYTES_MAX};
 use crate::status::Status;
 
-/// What is done to a resource, as RBAC names it.
+/// A verb on a resource, as in RBAC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verb {
-    /// Read one object.
+    /// Reads an object.
     Get,
-    /// Read many.
+    /// Reads objects.
     List,
-    /// Be told of changes.
+    /// Watches changes.
     Watch,
-    /// Make one.
+    /// Creates an object.
     Create,
-    /// Replace one.
+    /// Replaces an object.
     Update,
-    /// Change parts of one.
+    /// Changes parts of an object.
     Patch,
-    /// Remove one.
+    /// Deletes an object.
     Delete,
-    /// Remove many.
+    /// Deletes objects.
     DeleteCollection,
 }
 
 impl Verb {
-    /// As RBAC spells it.
+    /// Returns the verb as RBAC spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -60,12 +60,12 @@ impl fmt::Display for Verb {
 pub(crate) struct Target {
     pub(crate) verb: Verb,
     pub(crate) resource: Arc<Resource>,
-    /// What the objects are stored as: the resource itself, but for events, which two groups share.
+    /// The resource that stores the objects. It differs only for events, which two groups share.
     pub(crate) storage: Arc<Resource>,
-    /// None: all namespaces, or a cluster-scoped resource.
+    /// `None` for all namespaces, or for a cluster-scoped resource.
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,
-    /// `status` is the one that is served.
+    /// Whether the request is for `status`, the only subresource that is served.
     pub(crate) status: bool,
     pub(crate) query: Query,
 }
@@ -79,14 +79,15 @@ impl Target {
         self.namespace.as_deref().unwrap_or_default()
     }
 
-    /// The resource as access rules name it: `pods` or `pods/status`.
+    /// Returns the resource as access rules name it: `pods` or `pods/status`.
     pub(crate) fn resource_path(&self) -> String {
         let status = if self.status { "/status" } else { "" };
         format!("{}{status}", self.resource.plural)
     }
 }
 
-/// Finds what a request is about. None if its path is not that of a resource (discovery, health).
+/// Finds the target of a request. Returns `None` if the path is not that of a resource (discovery,
+/// health).
 pub(crate) fn route(
     method: &Method,
     uri: &Uri,
@@ -103,7 +104,7 @@ pub(crate) fn route(
         query.select_name(path.name.take());
     }
     let Some(resource) = registry.get(&path.group, &path.version, &path.resource) else {
-        // Of a group that is not built in nothing is known: not even that it would be one.
+        // Nothing is known about a group that is not built in, not even that it may exist.
         return if registry.is_built_in(&path.group) {
             Err(Status::no_such_resource())
         } else {
@@ -116,7 +117,7 @@ pub(crate) fn route(
     let status = match path.subresource.as_deref() {
         None => false,
         Some("status") if resource.status && path.name.is_some() => true,
-        // A custom object may be there, but this of it is not.
+        // The custom object may exist, but it has no such subresource.
         Some(_) if resource.custom => {
             let name = path.name.as_deref().unwrap_or_default();
             return Err(Status::not_found(resource.group_resource(), name));
@@ -127,7 +128,7 @@ pub(crate) fn route(
         .filter(|verb| !status || matches!(verb, Verb::Get | Verb::Update | Verb::Patch))
         .filter(|verb| *verb != Verb::DeleteCollection || resource.deletes_collections());
     let verb = verb.ok_or_else(Status::method_not_allowed)?;
-    // All writes, and reads of one object, of a namespaced resource need the namespace in the path.
+    // For a namespaced resource, writes and reads of a single object need a namespace in the path.
     if resource.namespaced && path.namespace.is_none() && !matches!(verb, Verb::List | Verb::Watch)
     {
         return Err(if path.name.is_some() {
@@ -161,7 +162,7 @@ fn verb_of(method: &Method, named: bool, watch: bool) -> Option<Verb> {
     })
 }
 
-/// A path below `/api/v1` or `/apis/{group}/{version}`, in its parts.
+/// The parts of a path below `/api/v1` or `/apis/{group}/{version}`.
 struct ResourcePath {
     group: String,
     version: String,
@@ -169,13 +170,13 @@ struct ResourcePath {
     resource: String,
     name: Option<String>,
     subresource: Option<String>,
-    /// The path began with `watch/`: the old form of `?watch=true`.
+    /// Whether the path starts with `watch/`, the deprecated form of `?watch=true`.
     watch: bool,
 }
 
 impl ResourcePath {
     fn parse(path: &str) -> Result<Option<Self>, Status> {
-        // As a whole, as a real server does it: a slash that is escaped is one.
+        // Decoded as a whole, as on a real server: an escaped slash is a separator.
         let Ok(path) = percent_decode_str(path).decode_utf8() else {
             return Err(Status::bad_request(format!("the path {path:?} is not UTF-8")));
         };
@@ -198,7 +199,8 @@ impl ResourcePath {
         if more {
             return Err(Status::no_such_resource());
         }
-        // `namespaces/x` and its own subresources are the namespace itself, deeper paths are in it.
+        // `namespaces/x` and its own subresources address the namespace itself. Deeper paths are
+        // inside it.
         Ok(match (first.as_str(), second, third) {
             ("namespaces", Some(namespace), Some(resource))
                 if !matches!(resource.as_str(), "status" | "finalize") =>
@@ -216,11 +218,11 @@ impl ResourcePath {
 pub(crate) enum VersionMatch {
     Exact,
     NotOlderThan,
-    /// Something else, to be named in the error.
+    /// Any other value, for the error.
     Unknown(String),
 }
 
-/// The options of a request that the server knows; others are ignored, as a real server does.
+/// The known options of a request. Others are ignored, as on a real server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Query {
     pub(crate) watch: bool,
@@ -264,7 +266,7 @@ impl Query {
         Ok(out)
     }
 
-    /// Narrows to one object: what the old form of a watch, with a name, means.
+    /// Restricts the selection to an object, as a name in the deprecated form of a watch does.
     fn select_name(&mut self, name: Option<String>) {
         let Some(name) = name else { return };
         let escaped = name.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=");
@@ -311,7 +313,7 @@ impl Query {
     }
 }
 
-/// Kubernetes reads any value but these as true: `?watch` alone watches.
+/// Parses a boolean. Kubernetes treats any value but these as true: `?watch` alone is a watch.
 fn boolean(value: &str) -> bool {
     !matches!(value, "false" | "0")
 }
@@ -329,7 +331,7 @@ fn integer(value: &str) -> Result<i64, Status> {
     }
 }
 
-/// A resourceVersion in a query: "" and "0" are 0, which asks for nothing in particular.
+/// Parses a resourceVersion in a query. "" and "0" are 0, which stands for any version.
 pub(crate) fn parse_version(version: &str) -> Result<u64, Status> {
     match version {
         "" => Ok(0),

@@ -1,4 +1,4 @@
-//! Responses: bodies with their status and content type, and failures as Kubernetes says them.
+//! Responses: bodies with their status and content type, and failures as Kubernetes reports them.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -8,7 +8,7 @@ use crate::body::Body;
 use crate::codec::Codec;
 use crate::status::Status;
 
-/// An object, or a list, as it was encoded.
+/// Returns a response with an encoded object or list.
 pub(crate) fn encoded(code: StatusCode, codec: Codec, body: impl Into<Bytes>) -> Response<Body> {
     respond(code, codec.content_type(), Body::whole(body))
 }
@@ -20,7 +20,7 @@ pub(crate) fn respond(code: StatusCode, content_type: HeaderValue, body: Body) -
     response
 }
 
-/// An answer that is no object.
+/// Returns a response that is not an object.
 pub(crate) fn of_type(
     code: StatusCode,
     content_type: &'static str,
@@ -29,7 +29,7 @@ pub(crate) fn of_type(
     respond(code, HeaderValue::from_static(content_type), Body::whole(text))
 }
 
-/// The answer to a request that failed.
+/// Returns the response to a failed request.
 pub(crate) fn failure(status: &Status, codec: Codec) -> Response<Body> {
     let object = status.to_json();
     let mut response = match codec.encode(&object) {

@@ -1,4 +1,4 @@
-//! The verbs. Each takes what a request is about and answers with a response or a `Status`.
+//! The verbs. Each handles a parsed request, and returns a response or a `Status`.
 
 mod continue_token;
 mod delete;
@@ -24,19 +24,19 @@ use crate::server::Shared;
 use crate::status::Status;
 use crate::view::View;
 
-/// One request for a resource.
+/// A request for a resource.
 pub(crate) struct Call {
     pub(crate) id: u64,
     pub(crate) target: Target,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// How old an object that it creates is to be: requests make new ones.
+    /// The age of an object that is created. It is zero for HTTP requests.
     pub(crate) age: Duration,
 }
 
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Neither headers, with the token among them, nor the body.
+        // Neither the headers, which contain the token, nor the body.
         f.debug_struct("Call")
             .field("id", &self.id)
             .field("target", &self.target)
@@ -44,7 +44,7 @@ impl fmt::Debug for Call {
     }
 }
 
-/// Does what was asked.
+/// Handles a request.
 pub(crate) async fn answer(shared: &Arc<Shared>, call: &Call) -> Result<Response<Body>, Status> {
     let view = View::new(
         &call.target.resource,
@@ -64,7 +64,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, call: &Call) -> Result<Response
     }
 }
 
-/// Compresses a body of `len` bytes if the client takes it and it is worth it.
+/// Compresses a body of `len` bytes if the client accepts it and the body is large enough.
 pub(crate) fn compressed(call: &Call, codec: Codec, body: Body, len: usize) -> Response<Body> {
     let content_type = codec.content_type();
     if len < crate::limits::GZIP_BYTES_MIN || !negotiate::accepts_gzip(&call.headers) {

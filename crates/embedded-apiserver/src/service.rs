@@ -1,4 +1,4 @@
-//! From an HTTP request to a response: who, what, whether, and then the verb.
+//! Handles an HTTP request: authentication, parsing, authorization, and then the verb.
 
 use std::future::Future;
 use std::io;
@@ -23,16 +23,16 @@ use crate::server::{ApiServer, Shared};
 use crate::status::Status;
 use crate::{control, discovery, health, negotiate, openapi};
 
-/// How requests reach the server.
+/// The way in which requests reach the server.
 #[derive(Debug, Clone)]
 pub(crate) enum Origin {
     /// From this process, as a user.
     InProcess(User),
-    /// From a socket: the token says who.
+    /// From a socket: the token identifies the user.
     Socket,
 }
 
-/// The server as a `tower` service, to be called in process: by `kube::Client`, or directly.
+/// The server as an in-process `tower` service, for `kube::Client` or direct calls.
 #[derive(Debug, Clone)]
 pub struct ApiService {
     shared: Arc<Shared>,
@@ -40,13 +40,13 @@ pub struct ApiService {
 }
 
 impl ApiServer {
-    /// The server as a service that takes requests as `user`, without a token.
+    /// Returns a service that handles requests as `user`, without a token.
     pub fn service_as(&self, user: impl Into<Arc<str>>) -> ApiService {
         let origin = Origin::InProcess(User(user.into()));
         ApiService { shared: Arc::clone(&self.shared), origin }
     }
 
-    /// The server as a service that asks for a token.
+    /// Returns a service that requires a token.
     pub fn service(&self) -> ApiService {
         ApiService { shared: Arc::clone(&self.shared), origin: Origin::Socket }
     }
@@ -72,7 +72,7 @@ where
 }
 
 impl Shared {
-    /// Answers a request. An error is what a client sees of a connection that failed.
+    /// Handles a request. An error represents a failed connection.
     pub(crate) async fn serve<B>(
         self: &Arc<Self>,
         request: Request<B>,
@@ -116,7 +116,8 @@ impl Shared {
             exposure.after_answer(response).await
         };
         let response = tokio::select! {
-            // What has happened is told: and two runs of a test under paused time see the same.
+            // A completed response takes precedence, so that it is sent, and two runs of a test
+            // under paused time are identical.
             biased;
             answered = answered => answered?,
             () = connections.cancelled() => return Err(io::ErrorKind::ConnectionReset.into()),
@@ -147,7 +148,7 @@ impl Shared {
         rest::answer(self, &call).await
     }
 
-    /// Answers a request that is not for the API, but about the server.
+    /// Handles a request that concerns the server instead of the API.
     async fn controlled<B>(
         self: &Arc<Self>,
         parts: &Parts,
@@ -187,7 +188,7 @@ impl Shared {
         }
     }
 
-    /// Everything that is not a resource: discovery, schemas, version, health.
+    /// Handles everything that is not a resource: discovery, schemas, version and health.
     fn plain(&self, parts: &Parts) -> Response<Body> {
         let path = parts.uri.path();
         let accept = parts.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
@@ -208,7 +209,7 @@ impl Shared {
     }
 }
 
-/// Whether a path is that of a version, served or not, of a group that is known.
+/// Returns whether a path is that of a version, served or not, of a known group.
 fn is_version(path: &str, registry: &Registry) -> bool {
     match *path.trim_matches('/').split('/').collect::<Vec<_>>() {
         ["api", _] => true,
@@ -217,7 +218,7 @@ fn is_version(path: &str, registry: &Registry) -> bool {
     }
 }
 
-/// What a real server says for a path, or a group, that it has never heard of.
+/// Returns the response of a real server for an unknown path or group.
 fn page_not_found() -> Response<Body> {
     let text = "404 page not found\n".to_owned();
     of_type(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", text)

@@ -1,7 +1,7 @@
-//! The one error of the server: a Kubernetes `Status`, with Kubernetes' own wording.
+//! The server's only error: a Kubernetes `Status`, with Kubernetes' own wording.
 //!
-//! Clients decide by `reason`, `code` and `details`, people read `message`; both are therefore
-//! exactly what a real API server sends, down to which of the two halves of a sentence is quoted.
+//! Clients act on `reason`, `code` and `details`, and people read `message`. All are therefore
+//! identical to what a real API server sends, including the quoting.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,18 +13,20 @@ use serde_json::{Value, json};
 use crate::limits::{FIELD_ERRORS_MAX, FIELD_TEXT_BYTES_MAX};
 use crate::quote::quoted;
 
-/// A failed request, as the `Status` object that the client receives.
+/// The error of a failed request: the `Status` object that the client receives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Status {
     /// The HTTP status code.
     pub code: StatusCode,
-    /// The machine-readable reason, such as `NotFound` or `Expired`. Empty if a real server gives none.
+    /// The machine-readable reason, such as `NotFound` or `Expired`. Empty if a real server sends
+    /// none.
     pub reason: &'static str,
-    /// The sentence for people.
+    /// The human-readable message.
     pub message: String,
-    /// What the error is about. Boxed: most of a `Status` is this, and every `Result` carries it.
+    /// The subject of the error. It is boxed because it is most of a `Status`, which every `Result`
+    /// carries.
     pub details: Option<Box<Details>>,
-    /// `metadata.continue`: on an expired page, the token with which to go on inconsistently.
+    /// `metadata.continue`: on an expired page, the token that continues the list inconsistently.
     pub continue_token: Option<String>,
 }
 
@@ -32,33 +34,33 @@ pub struct Status {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
-    /// Name of the object, or of the operation.
+    /// The name of the object, or of the operation.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// API group of the resource.
+    /// The API group of the resource.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Resource (or kind, for validation errors: as in Kubernetes).
+    /// The resource, or the kind for validation errors, as in Kubernetes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// Every single thing that is wrong.
+    /// The individual errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
-    /// When to try again.
+    /// The seconds after which the client should retry.
     #[serde(skip_serializing_if = "is_zero")]
     pub retry_after_seconds: u32,
 }
 
-/// One of `Status.details.causes`.
+/// An item of `Status.details.causes`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Cause {
-    /// Machine-readable, such as `FieldValueInvalid`.
+    /// The machine-readable reason, such as `FieldValueInvalid`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The sentence.
+    /// The human-readable message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Path of the field, such as `metadata.name`.
+    /// The path of the field, such as `metadata.name`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub field: String,
 }
@@ -68,7 +70,7 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-/// A resource as errors name it: `pods`, `deployments.apps`.
+/// A resource, as error messages name it: `pods`, `deployments.apps`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GroupResource<'a> {
     pub(crate) group: &'a str,
@@ -133,17 +135,17 @@ impl Status {
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(what, name)
     }
 
-    /// 410 with reason `Expired`: the version asked for has been compacted.
+    /// Returns a 410 with reason `Expired`: the requested version has been compacted.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)
     }
 
-    /// The wording of a watch that starts before the history that is kept.
+    /// Returns the error of a watch that starts before the retained history.
     pub(crate) fn too_old(asked: u64, oldest: u64) -> Self {
         Self::expired(format!("too old resource version: {asked} ({oldest})"))
     }
 
-    /// 504 with the cause by which clients know that the version is from the future.
+    /// Returns a 504 with the cause by which clients recognise a version from the future.
     pub(crate) fn too_large_version(asked: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
         let mut status = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).retry_after(1);
@@ -158,7 +160,7 @@ impl Status {
     pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let what = GroupResource { group, resource: kind };
         let errors = &errors[..errors.len().min(FIELD_ERRORS_MAX)];
-        // The message says a thing once, however many causes say it.
+        // The message does not repeat causes that are identical.
         let mut said = HashSet::new();
         let errors_once = errors.iter().map(ToString::to_string);
         let errors_once: Vec<_> = errors_once.filter(|error| said.insert(error.clone())).collect();
@@ -175,7 +177,7 @@ impl Status {
         status
     }
 
-    /// The generic words for a code, with the empty `details` that a real server adds to them.
+    /// Returns the generic error for a code, with the empty `details` that a real server adds.
     fn generic(code: StatusCode) -> Self {
         let mut status = Self::of_code(code);
         status.details = Some(Box::default());
@@ -186,12 +188,12 @@ impl Status {
         Self::generic(StatusCode::METHOD_NOT_ALLOWED)
     }
 
-    /// No such path: the resource itself does not exist (yet).
+    /// Returns the error for an unknown path: the resource itself does not exist (yet).
     pub(crate) fn no_such_resource() -> Self {
         Self::generic(StatusCode::NOT_FOUND)
     }
 
-    /// A patch that does not apply.
+    /// Returns the error for a patch that does not apply.
     pub(crate) fn unprocessable() -> Self {
         Self::generic(StatusCode::UNPROCESSABLE_ENTITY)
     }
@@ -204,7 +206,7 @@ impl Status {
         status
     }
 
-    /// The media type is served, but not as what was asked for.
+    /// Returns the error for a supported media type with an unsupported `as`.
     pub(crate) fn not_transformable(available: &[&str]) -> Self {
         let message =
             format!("only the following media types are accepted: {}", available.join(", "));
@@ -219,7 +221,7 @@ impl Status {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
     }
 
-    /// A patch of a type that nobody knows.
+    /// Returns the error for an unknown type of patch.
     pub(crate) fn unsupported_patch_type() -> Self {
         let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         let mut status = Self::new(code, "UnsupportedMediaType", "415: Unsupported Media Type");
@@ -242,7 +244,7 @@ impl Status {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
     }
 
-    /// What Kubernetes says for a status code when nobody had anything more precise to say.
+    /// Returns the generic error of Kubernetes for a status code.
     pub(crate) fn of_code(code: StatusCode) -> Self {
         let (reason, message) = match code.as_u16() {
             400 => ("BadRequest", "the server rejected our request for an unknown reason"),
@@ -272,7 +274,7 @@ impl Status {
         Self::new(code, reason, message)
     }
 
-    /// The object that goes over the wire.
+    /// Returns the `Status` object as it is sent.
     pub fn to_json(&self) -> Value {
         let mut metadata = json!({});
         if let Some(token) = &self.continue_token {
@@ -304,12 +306,12 @@ impl fmt::Display for Status {
 
 impl std::error::Error for Status {}
 
-/// What is wrong with one field, in the words of Kubernetes' field errors.
+/// An invalid field, with the wording of Kubernetes' field errors.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FieldError {
     kind: FieldErrorKind,
     field: String,
-    /// The offending value, as it is printed.
+    /// The invalid value, as it is printed.
     value: Option<String>,
     detail: String,
 }
@@ -336,7 +338,8 @@ impl FieldError {
         Self::of(FieldErrorKind::Invalid, field, Some(printed(&value.into())), detail)
     }
 
-    /// For values whose JSON has its fields in an order that a map would lose.
+    /// Creates an error for a value whose JSON has its fields in an order that a map would not
+    /// preserve.
     pub(crate) fn invalid_json(
         field: impl Into<String>,
         json: String,
@@ -382,7 +385,7 @@ impl FieldError {
         }
     }
 
-    /// Everything but the field: the `message` of a cause.
+    /// Returns the error without the field: the `message` of a cause.
     fn body(&self) -> String {
         let title = match self.kind {
             FieldErrorKind::Required => "Required value",
@@ -415,7 +418,7 @@ impl FieldError {
     }
 }
 
-/// The beginning of a text of any length: an answer repeats no more of a request.
+/// Truncates a text, which limits how much of a request a response repeats.
 pub(crate) fn clipped(mut text: String) -> String {
     if text.len() > FIELD_TEXT_BYTES_MAX {
         let end = (0..=FIELD_TEXT_BYTES_MAX).rev().find(|&at| text.is_char_boundary(at));

@@ -1,4 +1,4 @@
-//! What faults make of the bytes of a body.
+//! Faults in the bytes of a body.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +12,7 @@ use super::Exposed;
 use crate::body::{Body, Chunks};
 use crate::faults::{Fault, Point, Waiting};
 
-/// Bytes that wait to be sent, in pieces.
+/// Bytes that are waiting to be sent in chunks.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     queue: VecDeque<Bytes>,
@@ -21,7 +21,8 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// Whether bodies are cut in pieces from now on because of this fault. Not if they are already.
+    /// Returns whether this fault starts to split bodies into chunks. False if they are already
+    /// split.
     pub(super) fn would_cut(&self, fault: &Fault, bytes: &[u8]) -> bool {
         match fault {
             Fault::SlowBytes { .. } => self.slow.is_none(),
@@ -38,7 +39,7 @@ impl Pieces {
         }
     }
 
-    /// Takes bytes to be sent in pieces; gives them back if that is not asked for.
+    /// Queues bytes to be sent in chunks, or returns them if chunks are not requested.
     pub(super) fn push(&mut self, mut bytes: Bytes) -> Option<Bytes> {
         if let Some((len, _)) = self.slow {
             while !bytes.is_empty() {
@@ -56,7 +57,7 @@ impl Pieces {
         None
     }
 
-    /// The next piece, in its time.
+    /// Returns the next chunk when it is due.
     pub(super) async fn next(&mut self, request: &Exposed) -> Option<io::Result<Bytes>> {
         let piece = self.queue.pop_front()?;
         match self.slow {
@@ -65,14 +66,14 @@ impl Pieces {
                     return Some(Err(error));
                 }
             }
-            // A socket sends what it has when there is nothing more at once.
+            // A socket flushes its data when no more is ready.
             None => tokio::task::yield_now().await,
         }
         Some(Ok(piece))
     }
 }
 
-/// A body with the faults that wait for its bytes.
+/// Returns a body to which pending faults are applied.
 pub(super) fn damaged(body: Body, request: Arc<Exposed>, waiting: Vec<Waiting>) -> Body {
     let damaged = Damaged {
         chunks: body.into_chunks(),
@@ -91,7 +92,7 @@ pub(super) fn damaged(body: Body, request: Arc<Exposed>, waiting: Vec<Waiting>) 
 
 struct Damaged {
     chunks: Chunks,
-    /// What follows of a chunk that a fault strikes inside of.
+    /// The rest of a chunk in whose middle a fault fires.
     rest: Option<Bytes>,
     request: Arc<Exposed>,
     waiting: Vec<Waiting>,
@@ -133,7 +134,8 @@ impl Damaged {
         }
     }
 
-    /// Strikes where the next bytes begin, and leaves those behind the point of the next fault.
+    /// Applies the faults at the start of the next bytes, and splits off the bytes after the point
+    /// of the next fault.
     async fn strike(&mut self, mut chunk: Bytes) -> io::Result<Bytes> {
         let sent = self.sent;
         let due = |waiting: &mut Waiting| {
@@ -171,8 +173,8 @@ fn offset(waiting: &Waiting) -> u64 {
     }
 }
 
-/// The bytes with one that is no UTF-8 in their last text, or at their end if they have none. It is
-/// put in, not put in the place of another: quotes still match.
+/// Returns the bytes with an invalid UTF-8 byte in their last string, or at their end if there is
+/// none. The byte is inserted, so quotes still match.
 pub(super) fn malformed(bytes: &Bytes) -> Bytes {
     const TEXT: &[u8] = br#"":""#;
     let at = bytes.windows(TEXT.len()).rposition(|window| window == TEXT);

@@ -1,4 +1,4 @@
-//! What faults make of objects, and of the items of a list.
+//! Faults in objects, and in the items of a list.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::Exposed;
 use crate::faults::{Fault, Point, Waiting};
 
-/// A value that no client gets to see: the text of a too deep one takes its place, as a tree of it
-/// would use up the stack of whoever encodes or drops it.
+/// A placeholder that no client sees. It is replaced by the text of a deeply nested value, because
+/// encoding or dropping a tree of that depth would overflow the stack.
 const DEEP: &str = "embedded-apiserver/too-deep";
 
-/// An object whose faults are known, as JSON.
+/// Applies faults to an object, as JSON.
 pub(super) fn damaged(json: &[u8], faults: &[Arc<Fault>]) -> Option<String> {
     let mut object: Value = serde_json::from_slice(json).ok()?;
     for fault in faults {
@@ -20,7 +20,8 @@ pub(super) fn damaged(json: &[u8], faults: &[Arc<Fault>]) -> Option<String> {
     Some(encode(&object, faults))
 }
 
-/// An answer whose items, or which itself, some faults wait for. None if nothing struck.
+/// Applies pending faults to the items of a response, or to the object itself. Returns `None` if
+/// none fired.
 pub(super) fn damage_answer(request: &Exposed, waiting: &[Waiting], json: &[u8]) -> Option<String> {
     let mut answer: Value = serde_json::from_slice(json).ok()?;
     let is_list = answer.get("items").is_some_and(Value::is_array);
@@ -62,7 +63,7 @@ fn strike_object(request: &Exposed, waiting: &Waiting, object: &mut Value) -> bo
     true
 }
 
-/// Whether it changes what an object says, and not only whether it comes.
+/// Returns whether a fault changes an object's content, and not only its delivery.
 pub(super) fn is_of_objects(fault: &Fault) -> bool {
     matches!(fault, Fault::WrongType | Fault::Oversized { .. } | Fault::TooDeep { .. })
 }

@@ -1,5 +1,6 @@
-//! The layer of faults around a watch: events come in as the store has them, and go out as the bytes that
-//! are sent, dropped, late, twice, in another order, cut off or garbled as the rules say.
+//! The layer that applies faults to a watch. It receives events from the store and returns the
+//! bytes to send: dropped, delayed, duplicated, reordered, truncated or garbled according to the
+//! rules.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -20,8 +21,8 @@ use crate::status::Status;
 use crate::store::{EVENT_CLOSING, EventType};
 use crate::view::{WatchEvent, event_line};
 
-/// A watch with the faults that wait for its events, and those that will. `newest_rule` is the newest
-/// that has been looked at.
+/// Returns a watch that is exposed to its pending faults and to later rules. `newest_rule` is the
+/// newest that has been checked.
 pub(super) fn damaged(
     events: Events,
     codec: Codec,
@@ -33,30 +34,30 @@ pub(super) fn damaged(
     let chances = Chances { request, waiting, newest_rule, offered: 0, sent: 0 };
     let (first, held, pieces) = (VecDeque::new(), None, Pieces::default());
     let watch = Watch { events, codec, chances, first, held, pieces, position, over: false };
-    // In a box, so that only a pointer moves from event to event.
+    // Boxed, so that only a pointer moves from event to event.
     Body::chunks(stream::unfold(Some(Box::new(watch)), |watch| async move {
         let mut watch = watch?;
         let bytes = watch.next().await?;
-        // What broke says so once.
+        // After an error, the stream ends.
         let rest = bytes.is_ok().then_some(watch);
         Some((bytes, rest))
     }))
 }
 
-/// One watch, as faults see it.
+/// A watch that is exposed to faults.
 struct Watch {
-    /// The events as they would be sent without faults.
+    /// The events without faults.
     events: Events,
     codec: Codec,
     chances: Chances,
-    /// Events that go out as they are, before any other: second copies, and those overtaken.
+    /// Events that are sent unchanged before any other: duplicates, and those that were overtaken.
     first: VecDeque<WatchEvent>,
-    /// Waits for another to overtake it.
+    /// An event that waits for another to overtake it.
     held: Option<WatchEvent>,
     pieces: Pieces,
-    /// The newest version that the client may know.
+    /// The latest version that the client may know.
     position: u64,
-    /// Nothing comes after what has been sent.
+    /// Whether the stream ends after what has been sent.
     over: bool,
 }
 
@@ -81,7 +82,7 @@ impl Watch {
         }
     }
 
-    /// The next event that is sent, if any is.
+    /// Returns the next event to send, if any.
     async fn event(&mut self) -> io::Result<Option<WatchEvent>> {
         loop {
             if let Some(error) = self.interrupt().await? {
@@ -90,7 +91,8 @@ impl Watch {
             if let Some(event) = self.first.pop_front() {
                 return Ok(Some(event));
             }
-            // A new rule wakes all watches, and holds for what is read after it was made.
+            // A new rule wakes all watches, and applies to events that are read after its
+            // injection.
             let next = poll_fn(|context| {
                 if self.chances.has_news() {
                     return Poll::Ready(None);
@@ -102,7 +104,8 @@ impl Watch {
             });
             let Some(next) = next.await else { continue };
             let Some(event) = next.transpose()? else { return Ok(None) };
-            // Another thread may have made a rule, and then this event, since the rules were looked at.
+            // Since the last check, another thread may have added a rule and then written this
+            // event.
             if self.chances.has_news()
                 && let Some(error) = self.interrupt().await?
             {
@@ -115,8 +118,8 @@ impl Watch {
         }
     }
 
-    /// Returns the fault that strikes before the next event, which need not be there yet. An error in
-    /// the stream ends it.
+    /// Applies the faults that fire before the next event, which may not exist yet. Returns the
+    /// ERROR event if one of them ends the stream with it.
     async fn interrupt(&mut self) -> io::Result<Option<WatchEvent>> {
         self.chances.look_at_rules();
         let mut at = 0;
@@ -135,12 +138,12 @@ impl Watch {
         Ok(None)
     }
 
-    /// The event that is sent now where this one should be, if any is.
+    /// Returns the event to send instead of this one, if any.
     async fn exchange(&mut self, event: WatchEvent) -> io::Result<Option<WatchEvent>> {
         self.chances.offered += 1;
         self.position = self.position.max(event.version);
         let overtaken = self.held.take();
-        // One that overtakes another may be late, and nothing else.
+        // An event that overtakes another can be delayed, but is exempt from other faults.
         let spared = |fault: &Fault| overtaken.is_some() && !matches!(fault, Fault::Latency(_));
         let mut at = 0;
         while let Some(fault) = self.chances.next(&mut at, |f| exchanges(f, &event) && !spared(f)) {
@@ -158,7 +161,7 @@ impl Watch {
         Ok(Some(event))
     }
 
-    /// The line of an event as it is sent, which is what the record is told of.
+    /// Encodes an event as it is sent, and records it.
     fn send(&mut self, event: WatchEvent) -> Bytes {
         let WatchEvent { event_type, key, version, line, .. } = event;
         self.over |= event_type == EventType::Error;
@@ -172,10 +175,12 @@ impl Watch {
         line
     }
 
-    /// The faults that make this line another. Those that cut lines in pieces do from now on.
+    /// Returns the faults that alter this line. Those that split lines into chunks take effect from
+    /// here on.
     fn of_line(&mut self, event_type: EventType, line: &Bytes) -> Vec<Arc<Fault>> {
         let Self { chances, pieces, codec, .. } = self;
-        // Protobuf has no place for a value of another type: what objects say is changed in JSON only.
+        // Protobuf cannot represent a value of another type, so the content of objects is changed
+        // in JSON only.
         let applies = |fault: &Fault| {
             is_of_line(fault) && (*codec == Codec::Json || !objects::is_of_objects(fault))
         };
@@ -218,18 +223,18 @@ impl Watch {
     }
 }
 
-/// The faults that wait for a watch's events, and how far it is.
+/// The pending faults of a watch, and its progress.
 struct Chances {
     request: Arc<Exposed>,
     waiting: Vec<Waiting>,
     newest_rule: u64,
-    /// Events so far, whatever became of them.
+    /// The number of events so far, whether or not they were sent.
     offered: u64,
     sent: u64,
 }
 
 impl Chances {
-    /// Whether rules were made that have not been looked at.
+    /// Returns whether there are rules that have not been checked.
     fn has_news(&self) -> bool {
         self.request.server.shared.faults.newest() != self.newest_rule
     }
@@ -245,11 +250,11 @@ impl Chances {
         self.newest_rule = newest;
     }
 
-    /// The next fault from `at` on whose time it is, that `applies` and strikes.
+    /// Returns the next fault from `at` on that is due, `applies` and fires.
     fn next(&mut self, at: &mut usize, applies: impl Fn(&Fault) -> bool) -> Option<Arc<Fault>> {
         while let Some(candidate) = self.waiting.get_mut(*at) {
             let due = matches!(candidate.point, Point::Events(after) if after <= self.sent);
-            // Between two events there is one chance, however often the watch wakes up.
+            // A fault has one chance between two events, however often the watch wakes up.
             let asked = candidate.asked == Some(self.offered);
             if !due || asked || !applies(&candidate.fault) {
                 *at += 1;
@@ -269,7 +274,7 @@ impl Chances {
     }
 }
 
-/// Whether a fault strikes between two events.
+/// Returns whether a fault fires between two events.
 fn strikes_between(fault: &Fault) -> bool {
     matches!(
         fault,
@@ -286,7 +291,7 @@ fn strikes_between(fault: &Fault) -> bool {
     )
 }
 
-/// Whether a fault changes if and when this event is sent.
+/// Returns whether a fault changes if and when this event is sent.
 fn exchanges(fault: &Fault, event: &WatchEvent) -> bool {
     match (event.event_type, fault) {
         (EventType::Error, _) => false,
@@ -299,14 +304,15 @@ fn exchanges(fault: &Fault, event: &WatchEvent) -> bool {
     }
 }
 
-/// Whether a fault changes what the line of an event says.
+/// Returns whether a fault changes the content of an event's line.
 fn is_of_line(fault: &Fault) -> bool {
     objects::is_of_objects(fault) || matches!(fault, Fault::Truncated | Fault::MalformedUtf8)
 }
 
-/// The frame with a type of the event that is no UTF-8: in protobuf the lengths still fit.
+/// Returns the frame with an event type that is not valid UTF-8. The lengths in the protobuf still
+/// match.
 fn malformed_frame(frame: &Bytes) -> Bytes {
-    // The length of the frame, and tag and length of the type.
+    // The length of the frame, followed by the tag and length of the type.
     const TYPE: usize = 4 + 2;
     let mut out = frame.to_vec();
     if let Some(byte) = out.get_mut(TYPE) {

@@ -1,11 +1,11 @@
-//! The built-in resources, as Kubernetes 1.36 has them: one row each.
+//! The built-in resources of Kubernetes 1.36, one row each.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{NameRule, Resource, events};
 
-/// Every built-in resource the server has, in no particular order.
+/// Returns all built-in resources, in no particular order.
 pub(crate) fn builtin() -> Vec<Resource> {
     [core(), workloads(), networking(), access(), storage(), extension()].concat()
 }
@@ -49,7 +49,7 @@ fn core() -> Vec<Resource> {
             namespaced("resourcequotas", "ResourceQuota").short("quota").status(),
             namespaced("secrets", "Secret").fields(&["type"]),
             namespaced("serviceaccounts", "ServiceAccount").short("sa"),
-            // Since 1.36 a service's name may begin with a digit: any DNS-1123 label.
+            // Since 1.36 a service's name may start with a digit: any DNS-1123 label.
             namespaced("services", "Service")
                 .short("svc")
                 .all()
@@ -119,7 +119,7 @@ fn networking() -> Vec<Resource> {
         [
             cluster("ingressclasses", "IngressClass").generation(),
             namespaced("ingresses", "Ingress").short("ing").status().generation(),
-            // Named after the address itself, which may be an IPv6 one.
+            // The name is the address itself, which may be an IPv6 address.
             cluster("ipaddresses", "IPAddress").short("ip").named(NameRule::PathSegment),
             namespaced("networkpolicies", "NetworkPolicy").short("netpol").generation(),
             cluster("servicecidrs", "ServiceCIDR").status(),
@@ -213,7 +213,8 @@ fn group<const N: usize>(
         row.group = Cow::Borrowed(group);
         row.version = Cow::Borrowed(version);
         row.table = match group {
-            // One table for both: an event written through one group is read through the other.
+            // Both share a table: an event that is written through one group can be read through
+            // the other.
             "" | events::GROUP => Arc::from(&*row.plural),
             group => Arc::from(format!("{}.{group}", row.plural)),
         };
@@ -247,7 +248,7 @@ fn cluster(plural: &'static str, kind: &'static str) -> Resource {
     }
 }
 
-/// What a row of the table says beside its two names and its scope.
+/// The optional attributes of a row, in addition to its two names and its scope.
 impl Resource {
     fn short(mut self, name: &'static str) -> Self {
         self.short_names.push(Cow::Borrowed(name));
@@ -259,7 +260,7 @@ impl Resource {
         self
     }
 
-    /// `kubectl get all` shows it.
+    /// Includes the resource in `kubectl get all`.
     fn all(self) -> Self {
         self.category("all")
     }

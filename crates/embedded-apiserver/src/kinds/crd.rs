@@ -1,6 +1,8 @@
-//! `CustomResourceDefinition`s: what they define, and what the server writes into them.
+//! `CustomResourceDefinition`s: the resources that they define, and the fields that the server
+//! sets.
 //!
-//! Everything here takes any JSON whatsoever: what is missing or of the wrong type counts as empty.
+//! Everything here accepts arbitrary JSON. Missing values and those of the wrong type count as
+//! empty.
 
 mod names;
 mod validate;
@@ -18,7 +20,7 @@ use super::{NameRule, PrinterColumn, Resource, Text};
 pub(crate) const GROUP: &str = "apiextensions.k8s.io";
 pub(crate) const PLURAL: &str = "customresourcedefinitions";
 
-/// The group and plural that a definition is for.
+/// Returns the group and plural of the defined resource.
 pub(crate) fn names(crd: &Value) -> Option<(&str, &str)> {
     Some((crd["spec"]["group"].as_str()?, crd["spec"]["names"]["plural"].as_str()?))
 }
@@ -28,7 +30,7 @@ pub(crate) fn table(group: &str, plural: &str) -> Arc<str> {
     format!("{plural}.{group}").into()
 }
 
-/// The resources that a definition defines: one for each version that is served.
+/// Returns the resources that a definition defines: one for each served version.
 pub(crate) fn resources(crd: &Value) -> Vec<Resource> {
     let spec = &crd["spec"];
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
@@ -67,7 +69,7 @@ fn resource(spec: &Value, version: &Value, table: &Arc<str>) -> Resource {
     }
 }
 
-/// The printer columns of one of a definition's versions.
+/// Returns the printer columns of one version of a definition.
 pub(crate) fn columns(version: &Value) -> Vec<PrinterColumn> {
     list(&version["additionalPrinterColumns"]).iter().map(column).collect()
 }
@@ -95,7 +97,7 @@ fn stored_as(spec: &Value) -> Option<&str> {
     stored["name"].as_str()
 }
 
-/// Fills in what a definition may leave out.
+/// Sets the defaults of a definition.
 pub(crate) fn prepare(crd: &mut Map<String, Value>) {
     let Some(Value::Object(spec)) = crd.get_mut("spec") else { return };
     if let Some(Value::Object(names)) = spec.get_mut("names") {
@@ -139,7 +141,7 @@ fn list_kind(names: &Value, kind: &str) -> String {
     }
 }
 
-/// The status of a definition whose resources are served, which here is at once.
+/// Returns the status of an established definition. Here, definitions are established immediately.
 pub(crate) fn established_status(spec: &Value, now: &str) -> Value {
     let condition = |kind: &str, reason: &str, message: &str| {
         json!({
@@ -164,9 +166,10 @@ pub(crate) fn established_status(spec: &Value, now: &str) -> Value {
     status
 }
 
-/// Brings the status of an established definition up to date with a changed `spec`.
+/// Updates the status of an established definition after a change of its `spec`.
 ///
-/// Versions once stored stay listed: only whoever migrates the objects may strike them off.
+/// Stored versions remain listed: only the administrator can remove them, after migrating the
+/// objects.
 pub(crate) fn refresh_status(status: &mut Value, spec: &Value) {
     if !status.is_object() {
         *status = json!({});

@@ -1,17 +1,17 @@
-//! Events have two shapes, of `v1` and of `events.k8s.io/v1`, over the same stored objects.
+//! Conversion between `v1` and `events.k8s.io/v1` events, which share their stored objects.
 //!
-//! Objects are kept in the shape of `v1`; the other is a matter of renaming fields.
+//! Events are stored as `v1`. The other form differs in the names of some fields.
 
 use serde_json::{Map, Value};
 
 pub(crate) const GROUP: &str = "events.k8s.io";
 
-/// Where both are kept.
+/// The table for both groups.
 pub(crate) const TABLE: &str = "events";
 
-/// The name in `events.k8s.io/v1`, and the name in `v1`.
+/// The names in `events.k8s.io/v1` and in `v1`.
 ///
-/// Everything else, such as `reason`, `type` and `series`, is called the same in both.
+/// All other fields, such as `reason`, `type` and `series`, have the same name in both.
 const RENAMED: [(&str, &str); 7] = [
     ("regarding", "involvedObject"),
     ("note", "message"),
@@ -51,7 +51,7 @@ pub(super) const NEW_FIELDS: &[&str] = &[
     "type",
 ];
 
-/// From `events.k8s.io/v1` to `v1`, `apiVersion` included.
+/// Converts from `events.k8s.io/v1` to `v1`, including `apiVersion`.
 pub(crate) fn to_core(event: &mut Map<String, Value>) {
     for (new, core) in RENAMED {
         rename(event, new, core);
@@ -59,7 +59,7 @@ pub(crate) fn to_core(event: &mut Map<String, Value>) {
     event.insert("apiVersion".to_owned(), "v1".into());
 }
 
-/// Adds to a `v1` event the fields that are never left out.
+/// Adds the fields that a `v1` event never omits.
 pub(crate) fn complete(event: &mut Map<String, Value>) {
     for time in ["eventTime", "firstTimestamp", "lastTimestamp"] {
         event.entry(time).or_insert(Value::Null);
@@ -70,12 +70,12 @@ pub(crate) fn complete(event: &mut Map<String, Value>) {
     event.entry("source").or_insert_with(|| Map::new().into());
 }
 
-/// From `v1` to `events.k8s.io/v1`, `apiVersion` included.
+/// Converts from `v1` to `events.k8s.io/v1`, including `apiVersion`.
 pub(crate) fn from_core(event: &mut Map<String, Value>) {
     for (new, core) in RENAMED {
         rename(event, core, new);
     }
-    // Which are never left out there, are here.
+    // `v1` never omits these; `events.k8s.io/v1` does.
     for text in ["reportingController", "reportingInstance"] {
         if event.get(text).and_then(Value::as_str) == Some("") {
             event.remove(text);
@@ -84,8 +84,8 @@ pub(crate) fn from_core(event: &mut Map<String, Value>) {
     event.insert("apiVersion".to_owned(), format!("{GROUP}/v1").into());
 }
 
-/// A field that is a stranger to the shape it came in is dropped, as every unknown field is: it
-/// must not come back as the field that the other shape has under that name.
+/// Renames a field. A field that is unknown in the source form is dropped, like every unknown
+/// field: it must not turn into the field of that name in the other form.
 fn rename(event: &mut Map<String, Value>, from: &str, to: &str) {
     event.remove(to);
     if let Some(value) = event.remove(from) {
@@ -93,14 +93,14 @@ fn rename(event: &mut Map<String, Value>, from: &str, to: &str) {
     }
 }
 
-/// The path in a `v1` event that a field selector of `events.k8s.io/v1` looks at.
+/// Returns the path in a `v1` event for a field selector of `events.k8s.io/v1`.
 pub(super) fn core_field(selector: &str) -> Option<&'static str> {
     let at = NEW_FIELDS.iter().position(|&field| field == selector)?;
     match selector {
         "reason" => Some("reason"),
         "reportingController" => Some("reportingComponent"),
         "type" => Some("type"),
-        // The fields of the object the event is about come in the same order in both.
+        // The fields of the involved object are in the same order in both.
         _ => CORE_FIELDS.get(at).copied(),
     }
 }

@@ -1,4 +1,4 @@
-//! Which resources are served: looked up for each request, listed for discovery.
+//! The registry of served resources, for requests and discovery.
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Resource;
 use super::builtin::builtin;
 
-/// The order in which a real server lists its own groups; those of custom resources come after.
+/// The order in which a real server lists its own groups. Custom groups follow.
 const GROUPS: [&str; 16] = [
     "",
     "apps",
@@ -26,10 +26,10 @@ const GROUPS: [&str; 16] = [
     "discovery.k8s.io",
 ];
 
-/// The resources that are served.
+/// The served resources.
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
-    /// In the order of discovery: by group, preferred version first, then by name.
+    /// In discovery order: by group, preferred version first, then by name.
     listed: Vec<Arc<Resource>>,
     /// The same, sorted for `get`: a binary search needs neither a hash nor an owned key.
     sorted: Vec<Arc<Resource>>,
@@ -49,46 +49,47 @@ impl Registry {
         }
     }
 
-    /// Whether a group is one of Kubernetes' own.
+    /// Returns whether a group belongs to Kubernetes itself.
     pub(crate) fn is_built_in(&self, group: &str) -> bool {
         self.group(group).iter().any(|resource| !resource.custom)
     }
 
-    /// Returns whether a resource is one of Kubernetes' own.
+    /// Returns whether a resource belongs to Kubernetes itself.
     pub(crate) fn has_built_in(&self, group: &str, plural: &str) -> bool {
         self.group(group).iter().any(|resource| !resource.custom && resource.plural == plural)
     }
 
-    /// Looks a resource up, as often as there are requests.
+    /// Looks up a resource. Called for every request.
     pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         let wanted = (plural, group, version);
         let at = self.sorted.binary_search_by(|resource| key(resource).cmp(&wanted)).ok()?;
         self.sorted.get(at)
     }
 
-    /// Every resource in every version, in the order of discovery.
+    /// Returns every resource in every version, in discovery order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.listed.iter()
     }
 
-    /// Every group with all that is in it: never empty, the preferred version first.
+    /// Returns the resources of every group. A group is never empty, and has its preferred version
+    /// first.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &[Arc<Resource>]> {
         self.listed.chunk_by(|a, b| a.group == b.group)
     }
 
-    /// What is in one group; empty if there is no such group.
+    /// Returns the resources of a group, or none if there is no such group.
     pub(crate) fn group(&self, name: &str) -> &[Arc<Resource>] {
         self.groups().find(|group| group[0].group == name).unwrap_or_default()
     }
 
-    /// What is in one version of a group; empty if there is no such version.
+    /// Returns the resources of a version of a group, or none if there is no such version.
     pub(crate) fn version(&self, group: &str, version: &str) -> &[Arc<Resource>] {
         let mut versions = versions(self.group(group));
         versions.find(|resources| resources[0].version == version).unwrap_or_default()
     }
 
-    /// Serves custom resources, in place of all versions of the same ones; never in place of a
-    /// built-in one.
+    /// Adds custom resources, which replace all versions of the same ones but never a built-in
+    /// resource.
     pub(crate) fn insert_custom(&mut self, resources: Vec<Resource>) {
         let mut all = std::mem::take(&mut self.listed);
         all.retain(|old| !(old.custom && resources.iter().any(|new| same(old, new))));
@@ -100,7 +101,7 @@ impl Registry {
         self.set(all);
     }
 
-    /// Stops serving a custom resource, in all its versions.
+    /// Removes a custom resource in all its versions.
     pub(crate) fn remove_custom(&mut self, group: &str, plural: &str) {
         let gone = |r: &Arc<Resource>| r.custom && r.group == group && r.plural == plural;
         self.listed.retain(|resource| !gone(resource));
@@ -115,7 +116,8 @@ impl Registry {
     }
 }
 
-/// The versions of a group, each with what is in it: never empty, the preferred one first.
+/// Returns the resources of each version of a group. A version is never empty, and the preferred
+/// one is first.
 pub(crate) fn versions(group: &[Arc<Resource>]) -> impl Iterator<Item = &[Arc<Resource>]> {
     group.chunk_by(|a, b| a.version == b.version)
 }
@@ -138,15 +140,15 @@ fn discovery_order(a: &Resource, b: &Resource) -> Ordering {
         .then_with(|| a.plural.cmp(&b.plural))
 }
 
-/// Stable versions before beta before alpha, newer before older, and then all other names.
+/// Orders versions: stable before beta before alpha, newer before older, and then all other names.
 pub(crate) fn version_order(a: &str, b: &str) -> Ordering {
     Reverse(maturity(a)).cmp(&Reverse(maturity(b))).then_with(|| a.cmp(b))
 }
 
-/// Stage, major and minor number of versions like `v1` and `v2beta3`.
+/// Returns the stage and the major and minor number of versions like `v1` and `v2beta3`.
 fn maturity(version: &str) -> Option<(u8, u64, u64)> {
     let numbers = version.strip_prefix('v')?;
-    // `parse` alone would take a sign, too.
+    // `parse` alone would accept a sign.
     let number = |digits: &str| {
         digits.parse::<u64>().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))
     };

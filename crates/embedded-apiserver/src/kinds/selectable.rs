@@ -1,4 +1,4 @@
-//! What a field selector compares with, where it is not simply the field of that name.
+//! The values that field selectors compare with, where they differ from the field of that name.
 
 use std::borrow::Cow;
 
@@ -7,19 +7,19 @@ use serde_json::{Map, Value};
 use super::{Resource, events};
 
 impl Resource {
-    /// Whether objects can be selected by this field.
+    /// Returns whether objects can be selected by this field.
     pub(crate) fn is_selectable(&self, selector: &str) -> bool {
         match selector {
             "metadata.name" => true,
-            // Kubernetes takes it, in vain, for built-in kinds that have no selectors of their own.
+            // For built-in kinds without their own selectors, Kubernetes accepts it without effect.
             "metadata.namespace" => self.namespaced || (!self.custom && self.selectable.is_empty()),
             selector => self.selectable.iter().any(|field| field == selector),
         }
     }
 
-    /// The text that a field selector compares with; `object` is as stored.
+    /// Returns the text that a field selector compares with. `object` is in its stored form.
     ///
-    /// A field that is absent compares as its type's zero value: Kubernetes selects on decoded
+    /// An absent field compares as its type's zero value, because Kubernetes selects on decoded
     /// objects, in which no field is absent.
     pub(crate) fn selected_text<'a>(
         &self,
@@ -34,7 +34,7 @@ impl Resource {
         }
     }
 
-    /// The name under which the stored resource has a selector of this one.
+    /// Returns the name of this resource's selector in the stored resource.
     pub(crate) fn stored_name<'a>(&self, selector: &'a str) -> &'a str {
         match &*self.group {
             events::GROUP => events::core_field(selector).unwrap_or(selector),
@@ -65,7 +65,8 @@ impl Resource {
     }
 }
 
-/// Returns the text that a field compares as; None if it is absent, or no text, number or flag.
+/// Returns the text that a field compares as, or `None` if it is absent or not a string, number or
+/// boolean.
 pub(crate) fn field_text<'a>(object: &'a Map<String, Value>, path: &str) -> Option<Cow<'a, str>> {
     match at(object, path)? {
         Value::String(text) => Some(Cow::Borrowed(text)),

@@ -1,4 +1,4 @@
-//! The steps of a pod's life, done: what is written to the pod, and which events tell of it.
+//! Carries out the steps of a pod's life: the writes to the pod, and the events about it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use crate::server::ApiServer;
 use crate::status::Status;
 use crate::store::{Draft, Expected, Key};
 
-/// How long a pod waits for an address when all are in use.
+/// The delay before a pod retries when all addresses are in use.
 const ADDRESS_WAIT: Duration = Duration::from_secs(1);
 
 impl Cluster {
-    /// Does the step that is planned for a pod. Whatever comes of it, the change that it makes, or
-    /// the one that prevents it, is observed, and leads to what is done next.
+    /// Carries out the planned step of a pod. Either this write or the one that conflicts with it
+    /// is observed, and leads to the next step.
     pub(super) fn act(&mut self, server: &ApiServer, key: &Arc<Key>) {
         let Some(tracked) = self.pods.get_mut(key) else { return };
         let Some((step, _)) = tracked.planned.take() else { return };
@@ -61,7 +61,7 @@ impl Cluster {
             Step::Stop => kubelet::stop(pod, step::end(pod, &self.delays), at),
             Step::StartInit | Step::Start => {
                 let Some(address) = self.address_of(key, pod) else {
-                    // The next pod that goes leaves one; until then this one tries again.
+                    // Retries until another pod releases its address.
                     self.plan(key, Some((step, ADDRESS_WAIT)));
                     return Ok(());
                 };
@@ -82,7 +82,7 @@ impl Cluster {
         found.map_or(node::ADDRESS, |node| &node.address).to_owned()
     }
 
-    /// The pod's own address; none if all are in use.
+    /// Returns the pod's own address, or `None` if all are in use.
     fn address_of(&mut self, key: &Arc<Key>, pod: &Value) -> Option<String> {
         if flag(&pod["spec"]["hostNetwork"]) {
             return Some(String::new());
@@ -119,7 +119,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Writes the events about a step. `pod` is as it was before.
+    /// Writes the events about a step. `pod` is the state before it.
     fn tell(&mut self, server: &ApiServer, step: Step, pod: &Value) {
         let inits = items(&pod["spec"]["initContainers"]);
         let containers = items(&pod["spec"]["containers"]);
@@ -147,14 +147,14 @@ impl Cluster {
     }
 }
 
-/// Replaces the status of a pod, if it is still as it was read.
+/// Replaces the status of a pod, if it has not changed since it was read.
 fn write_status(server: &ApiServer, pod: &Value, status: Object) -> Result<(), Status> {
     let mut pod = pod.clone();
     pod["status"] = Value::Object(status);
     server.update_status(pod).map(drop)
 }
 
-/// Assigns a pod to a node: the node's name and the condition are one change, as they are when a
+/// Assigns a pod to a node. The node's name and the condition change in one write, as when a
 /// scheduler posts a Binding.
 fn bind(
     server: &ApiServer,
@@ -180,7 +180,7 @@ fn bind(
     })
 }
 
-/// Ends the deletion of a pod. The uid makes sure that it is not a new one of that name.
+/// Completes the deletion of a pod. The uid protects a new pod of the same name.
 fn remove(server: &ApiServer, key: &Key, pod: &Value) -> Result<(), Status> {
     let options = json!({
         "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,

@@ -1,4 +1,4 @@
-//! The addresses of pods: each its own, from the network that most clusters use.
+//! Unique addresses for pods, from the network that most clusters use.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -6,10 +6,10 @@ use std::net::Ipv4Addr;
 /// The network of pods, a /16.
 const NETWORK: [u8; 2] = [10, 244];
 
-/// As a node names its network.
+/// The network in CIDR notation.
 pub(super) const CIDR: &str = "10.244.0.0/16";
 
-/// How many there are. The first one of a network and the last are no host's.
+/// The number of addresses. The first and the last of a network are reserved.
 const COUNT: usize = 65_534;
 
 /// The addresses in use, by their last two bytes.
@@ -20,7 +20,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// Takes the next free address, if there is one: a freed address rests for as long as possible.
+    /// Takes the next free address, if there is one. A freed address is reused as late as possible.
     pub(super) fn take(&mut self) -> Option<u16> {
         if self.used.len() >= COUNT {
             return None;
@@ -32,7 +32,7 @@ impl Addresses {
         Some(next)
     }
 
-    /// Takes one address, if it is of this network and free.
+    /// Takes a specific address, if it belongs to this network and is free.
     pub(super) fn claim(&mut self, text: &str) -> Option<u16> {
         let [a, b, c, d] = text.parse::<Ipv4Addr>().ok()?.octets();
         let host = u16::from_be_bytes([c, d]);

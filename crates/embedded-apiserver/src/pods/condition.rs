@@ -1,11 +1,11 @@
-//! The conditions of a pod.
+//! Conditions of a pod.
 
 use serde_json::{Value, json};
 
 use crate::object::Object;
 use crate::print::read::{items, text};
 
-/// What is said about one aspect of a pod.
+/// A condition of a pod.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Condition {
     pub(super) kind: &'static str,
@@ -23,7 +23,8 @@ impl Condition {
         Self { kind, met: false, reason, message }
     }
 
-    /// As JSON. The time of the last transition stays unless there was one.
+    /// Returns the condition as JSON. The time of the last transition changes only if the status
+    /// does.
     fn to_json(&self, old: Option<&Value>, generation: &Value, now: &str) -> Value {
         let status = if self.met { "True" } else { "False" };
         let since = old
@@ -45,7 +46,7 @@ impl Condition {
     }
 }
 
-/// Puts conditions into a status in place of those of the same types. Others stay, and come first.
+/// Replaces the conditions of the same types in a status. Others are retained, and come first.
 pub(super) fn put(status: &mut Object, new: &[Condition], generation: &Value, now: &str) {
     let old = items(status.get("conditions").unwrap_or(&Value::Null));
     let find = |kind: &str| old.iter().find(|condition| text(&condition["type"]) == kind);

@@ -1,20 +1,20 @@
-//! The status of one container, at each stage of its life.
+//! The status of a container at each stage of its life.
 
 use serde_json::{Value, json};
 
 use super::identity;
 use crate::print::read::text;
 
-/// How a container ended.
+/// How a container terminated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// By itself, or when it was asked to.
     Done,
-    /// It was not done when the grace period was over.
+    /// It was still running at the end of the grace period.
     Killed,
 }
 
-/// A container that waits for its turn.
+/// Returns the status of a container that waits to start.
 pub(super) fn waiting(spec: &Value, reason: &str) -> Value {
     json!({
         "name": spec["name"],
@@ -28,7 +28,7 @@ pub(super) fn waiting(spec: &Value, reason: &str) -> Value {
     })
 }
 
-/// A container that runs. `ready`: whether that is all it has to do.
+/// Returns the status of a running container. `ready` is whether it is ready as soon as it runs.
 pub(super) fn running(spec: &Value, uid: &str, ready: bool, now: &str) -> Value {
     let image = full_image(text(&spec["image"]));
     let repository = image_repository(&image);
@@ -50,7 +50,8 @@ fn id(spec: &Value, uid: &str) -> String {
     format!("containerd://{}", identity::digest(&["container", uid, text(&spec["name"])]))
 }
 
-/// The same container after its end. One that has ended already stays as it is.
+/// Returns the status of the container after it has terminated. One that has already terminated is
+/// unchanged.
 pub(super) fn ended(status: &Value, end: End, now: &str) -> Value {
     if is_terminated(status) {
         return status.clone();
@@ -66,7 +67,7 @@ pub(super) fn ended(status: &Value, end: End, now: &str) -> Value {
             "startedAt": running["startedAt"], "finishedAt": now,
         })
     } else {
-        // In a kubelet's words, for one that it finds no trace of.
+        // The kubelet's wording for a container of which it finds no trace.
         json!({
             "exitCode": 137, "reason": "ContainerStatusUnknown",
             "message": "The container could not be located when the pod was terminated",
@@ -88,12 +89,12 @@ pub(super) fn is_terminated(status: &Value) -> bool {
     status["state"]["terminated"].is_object()
 }
 
-/// An init container that keeps running beside the others.
+/// Returns whether an init container keeps running beside the others.
 pub(super) fn is_sidecar(spec: &Value) -> bool {
     text(&spec["restartPolicy"]) == "Always"
 }
 
-/// An image as containerd names it: with a registry, and with a tag if it has no digest.
+/// Returns an image as containerd names it: with a registry, and with a tag if it has no digest.
 fn full_image(image: &str) -> String {
     let registry = match image.split_once('/') {
         Some((host, _)) if host.contains(['.', ':']) || host == "localhost" => "",
@@ -105,7 +106,7 @@ fn full_image(image: &str) -> String {
     format!("{registry}{image}{tag}")
 }
 
-/// An image without tag and digest.
+/// Returns an image without its tag and digest.
 fn image_repository(image: &str) -> &str {
     let image = image.split('@').next().unwrap_or_default();
     let last = image.rfind('/').map_or(0, |at| at + 1);

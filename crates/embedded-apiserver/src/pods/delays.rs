@@ -1,34 +1,37 @@
-//! How long the stages of a pod's life take.
+//! Durations of the stages of a pod's life.
 
 use std::time::Duration;
 
 use super::identity;
 
-/// The most that a delay is stretched, whatever the jitter.
+/// The upper limit of the jitter.
 const JITTER_MAX: f64 = 100.0;
 
-/// How long the stages of a pod's life take, for [`Builder::pods_run`](crate::Builder::pods_run).
-/// A delay that is too long to end, such as [`Duration::MAX`], keeps pods where they are.
+/// The durations of the stages of a pod's life, for
+/// [`Builder::pods_run`](crate::Builder::pods_run). With a very long delay, such as
+/// [`Duration::MAX`], pods never leave the stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodDelays {
     /// From creation to the assignment to a node.
     pub schedule: Duration,
-    /// From there to `ContainerCreating`, and to the start of each init container.
+    /// From the assignment to `ContainerCreating`, and to the start of each init container.
     pub create: Duration,
-    /// From there to `Running`, and from the start of each init container to its end.
+    /// From `ContainerCreating` to `Running`, and from the start of each init container to its end.
     pub start: Duration,
-    /// From deletion to the end of the containers. If the grace period is shorter they are killed
-    /// when it is over.
+    /// From deletion to the end of the containers. If the grace period is shorter, they are killed
+    /// when it expires.
     pub stop: Duration,
-    /// How much longer each of these may take, as a part of it: with 0.5, up to half as long again.
-    /// How much it is follows from the pod's uid, so that it repeats with [`Builder::seed`].
+    /// The maximum extension of each delay, as a fraction of it: 0.5 is up to half as long again.
+    /// The extension is derived from the pod's uid, and is therefore reproducible with
+    /// [`Builder::seed`].
     ///
     /// [`Builder::seed`]: crate::Builder::seed
     pub jitter: f64,
 }
 
 impl Default for PodDelays {
-    /// A pod runs within 1.4 seconds, and ends within one: slow enough to watch, fast enough to wait.
+    /// Pods run within 1.4 seconds and terminate within one: slow enough to observe, fast enough to
+    /// wait for.
     fn default() -> Self {
         Self {
             schedule: Duration::from_millis(20),
@@ -41,7 +44,7 @@ impl Default for PodDelays {
 }
 
 impl PodDelays {
-    /// A delay as one pod has it.
+    /// Returns a delay with the jitter of a pod.
     pub(super) fn stretched(&self, delay: Duration, uid: &str, stage: &str) -> Duration {
         if self.jitter.is_nan() || self.jitter <= 0.0 {
             return delay;

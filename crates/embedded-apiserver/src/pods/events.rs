@@ -12,15 +12,15 @@ use crate::server::ApiServer;
 /// Leaves room for a dot and 16 digits in a name of 253 bytes.
 const POD_NAME_BYTES_MAX: usize = 236;
 
-/// Writes events, and deletes the oldest of its own when there are too many.
+/// Writes events, and deletes the oldest of its own events above a limit.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
-    /// Namespace and name.
+    /// The namespace and name of each event.
     made: VecDeque<(String, String)>,
     count: u64,
 }
 
-/// What there is to say about a pod.
+/// The content of an event about a pod.
 #[derive(Debug)]
 struct Note<'a> {
     kind: &'static str,
@@ -48,7 +48,7 @@ impl Recorder {
         self.kubelets(server, pod, "Pulling", message, container);
     }
 
-    /// A container was started, for which the image was pulled.
+    /// Records that the image was pulled and the container started.
     pub(super) fn started(
         &mut self,
         server: &ApiServer,
@@ -72,7 +72,7 @@ impl Recorder {
         self.kubelets(server, pod, "Killing", message, container);
     }
 
-    /// The scheduler writes events of the newer kind, with one time of microseconds.
+    /// Writes an event in the scheduler's form: the newer one, with a single time in microseconds.
     fn schedulers(&mut self, server: &ApiServer, pod: &Value, note: &Note<'_>, action: &str) {
         let now = server.shared.clock.now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
         let source = json!({
@@ -87,7 +87,7 @@ impl Recorder {
         self.write(server, pod, note, source);
     }
 
-    /// Kubelets write events of the older kind, with a count and two times.
+    /// Writes an event in the kubelet's form: the older one, with a count and two times.
     fn kubelets(
         &mut self,
         server: &ApiServer,
@@ -114,7 +114,7 @@ impl Recorder {
         let (namespace, name) = place(pod);
         let cut = name.get(..POD_NAME_BYTES_MAX).unwrap_or(name).trim_end_matches(['.', '-']);
         self.count += 1;
-        // A nanosecond each, since many happen at the same time.
+        // Adds a nanosecond for each event, because many happen at the same time.
         let at = server.shared.clock.now().as_nanosecond() + i128::from(self.count);
         let event_name = format!("{cut}.{at:x}");
         event["apiVersion"] = "v1".into();
@@ -126,13 +126,13 @@ impl Recorder {
         event["message"] = note.message.as_str().into();
         match server.create(event) {
             Ok(_) => self.made.push_back((namespace.to_owned(), event_name)),
-            // Its namespace may be on its way out; no event is worth more than a word about it.
+            // The namespace may be terminating. A lost event is only logged.
             Err(status) => tracing::debug!(%status, "an event about a pod was not written"),
         }
         while self.made.len() > server.shared.options.pod_events_max
             && let Some((namespace, name)) = self.made.pop_front()
         {
-            // Others may have deleted it already.
+            // Another client may have deleted it already.
             drop(server.delete("events", &namespace, &name));
         }
     }
@@ -142,7 +142,7 @@ fn place(pod: &Value) -> (&str, &str) {
     (text(&pod["metadata"]["namespace"]), text(&pod["metadata"]["name"]))
 }
 
-/// A reference to the pod, or to one of its containers.
+/// Returns a reference to the pod, or to one of its containers.
 fn involved(pod: &Value, container: Option<&Value>) -> Value {
     let metadata = &pod["metadata"];
     let mut object = json!({

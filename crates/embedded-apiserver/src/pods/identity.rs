@@ -1,9 +1,9 @@
-//! Ids and digests that nobody checks: they look random, are unique, and follow from names, so that
-//! two runs of a test give the same.
+//! Ids and digests that are never verified. They look random and are unique, but are derived from
+//! names, so that two runs of a test are identical.
 
-/// Random numbers that follow from some texts.
+/// Returns a random generator that is seeded by texts.
 pub(super) fn rng(texts: &[&str]) -> fastrand::Rng {
-    // FNV-1a, with a byte between the texts that is in none of them.
+    // FNV-1a, with a separator that occurs in no text.
     let bytes = texts.iter().flat_map(|text| text.bytes().chain([0xff]));
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -11,7 +11,7 @@ pub(super) fn rng(texts: &[&str]) -> fastrand::Rng {
     fastrand::Rng::with_seed(hash)
 }
 
-/// What looks like a SHA-256 in hex.
+/// Returns a text that looks like a SHA-256 in hex.
 pub(super) fn digest(texts: &[&str]) -> String {
     let mut rng = rng(texts);
     format!("{:032x}{:032x}", rng.u128(..), rng.u128(..))

@@ -9,7 +9,7 @@ use super::step::current_init;
 use crate::object::Object;
 use crate::print::read::{flag, items, text};
 
-/// When and where something happens to a pod.
+/// The time and place of a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment<'a> {
     pub(super) now: &'a str,
@@ -17,7 +17,7 @@ pub(super) struct Moment<'a> {
     pub(super) host: &'a str,
 }
 
-/// The pod has been seen by its node; its containers are being made.
+/// Returns the status when the node has seen the pod and is creating its containers.
 pub(super) fn create(pod: &Value, at: Moment<'_>) -> Object {
     let mut status = status_of(pod);
     let inits = items(&pod["spec"]["initContainers"]);
@@ -36,7 +36,7 @@ pub(super) fn create(pod: &Value, at: Moment<'_>) -> Object {
     concluded(pod, status, at)
 }
 
-/// The init container whose turn it is starts.
+/// Returns the status when the next init container starts.
 pub(super) fn start_init(pod: &Value, address: &str, at: Moment<'_>) -> Object {
     let mut status = with_address(pod, address, at);
     if let Some((turn, old)) = current_init(pod) {
@@ -48,12 +48,12 @@ pub(super) fn start_init(pod: &Value, address: &str, at: Moment<'_>) -> Object {
     concluded(pod, status, at)
 }
 
-/// The init container whose turn it is has done its part.
+/// Returns the status when the current init container has completed.
 pub(super) fn end_init(pod: &Value, at: Moment<'_>) -> Object {
     let mut status = status_of(pod);
     if let Some((turn, old)) = current_init(pod) {
         let mut ended = container::ended(old, End::Done, at.now);
-        // Of an init container, this says that those after it need not wait for it.
+        // For an init container, this means that those after it need not wait.
         ended["ready"] = json!(true);
         replace(&mut status, turn, ended);
     }
@@ -67,7 +67,7 @@ fn replace(status: &mut Object, turn: usize, container: Value) {
     }
 }
 
-/// All containers run.
+/// Returns the status when all containers run.
 pub(super) fn start(pod: &Value, address: &str, at: Moment<'_>) -> Object {
     let mut status = with_address(pod, address, at);
     let containers = items(&pod["spec"]["containers"]).iter();
@@ -78,7 +78,7 @@ pub(super) fn start(pod: &Value, address: &str, at: Moment<'_>) -> Object {
     concluded(pod, status, at)
 }
 
-/// All containers have ended.
+/// Returns the status when all containers have terminated.
 pub(super) fn stop(pod: &Value, end: End, at: Moment<'_>) -> Object {
     let mut status = status_of(pod);
     let mut failed = false;
@@ -93,7 +93,7 @@ pub(super) fn stop(pod: &Value, end: End, at: Moment<'_>) -> Object {
     concluded(pod, status, at)
 }
 
-/// The scheduler found no node.
+/// Returns the status when the scheduler found no node.
 pub(super) fn unschedulable(pod: &Value, why: &str, now: &str) -> Object {
     let mut status = status_of(pod);
     let condition = Condition::unmet("PodScheduled", "Unschedulable", why.to_owned());
@@ -101,14 +101,14 @@ pub(super) fn unschedulable(pod: &Value, why: &str, now: &str) -> Object {
     status
 }
 
-/// The scheduler found a node.
+/// Returns the status when the scheduler found a node.
 pub(super) fn scheduled(pod: &Value, now: &str) -> Object {
     let mut status = status_of(pod);
     condition::put(&mut status, &[Condition::met("PodScheduled")], generation(pod), now);
     status
 }
 
-/// A client may have written anything in place of a status.
+/// Returns the pod's status. A client may have written any JSON in its place.
 fn status_of(pod: &Value) -> Object {
     pod["status"].as_object().cloned().unwrap_or_default()
 }
@@ -129,7 +129,7 @@ fn with_address(pod: &Value, address: &str, at: Moment<'_>) -> Object {
     status
 }
 
-/// Says what follows from the state of the containers.
+/// Sets the fields that follow from the state of the containers.
 fn concluded(pod: &Value, mut status: Object, at: Moment<'_>) -> Object {
     if generation(pod).is_i64() {
         status.insert("observedGeneration".to_owned(), generation(pod).clone());
@@ -187,7 +187,7 @@ fn ready(kind: &'static str, status: &Value, ended: Option<&'static str>) -> Con
     Condition::unmet(kind, "ContainersNotReady", message)
 }
 
-/// As Go prints a list.
+/// Formats names as Go prints a list.
 fn names<'a>(statuses: impl Iterator<Item = &'a Value>) -> String {
     statuses.map(|status| text(&status["name"])).collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,7 @@
-//! The node that pods run on.
+//! The node on which pods run.
 //!
-//! It has no heartbeats: nobody is there who would mark it as lost without them, and every one would
-//! be a write that tests did not ask for.
+//! It has no heartbeats. No controller would mark it as lost without them, and each would be a
+//! write that tests did not ask for.
 
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use super::address;
 
 pub(super) const NAME: &str = "embedded-node";
 
-/// Also the address of nodes that do not say theirs.
+/// Also the address of nodes that have none.
 pub(super) const ADDRESS: &str = "172.18.0.2";
 
-/// The node, without its status, which is written after it as for every object.
+/// Returns the node without its status, which is written separately as for every object.
 pub(super) fn object() -> Value {
     json!({
         "apiVersion": "v1",
@@ -31,7 +31,7 @@ pub(super) fn object() -> Value {
     })
 }
 
-/// The status of a node that came up at `now`.
+/// Returns the status of a node that started at `now`.
 pub(super) fn status(now: &str) -> Value {
     let condition = |kind: &str, status: &str, reason: &str, message: &str| {
         json!({
@@ -39,7 +39,7 @@ pub(super) fn status(now: &str) -> Value {
             "lastHeartbeatTime": now, "lastTransitionTime": now,
         })
     };
-    // Nothing is measured against these, since nothing runs out of them.
+    // These are never enforced, because nothing uses them up.
     let resources = json!({
         "cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi", "hugepages-1Gi": "0",
         "hugepages-2Mi": "0", "pods": "65534",

@@ -1,10 +1,10 @@
-//! The class of service that a pod is promised, which follows from the resources it asks for.
+//! The QoS class of a pod, which follows from its resource requests and limits.
 
 use serde_json::Value;
 
 use crate::print::read::{entries, items};
 
-/// `Guaranteed`, `Burstable` or `BestEffort`.
+/// Returns `Guaranteed`, `Burstable` or `BestEffort`.
 pub(crate) fn class(spec: &Value) -> &'static str {
     let all = || items(&spec["initContainers"]).iter().chain(items(&spec["containers"]));
     let counts = |(name, amount): (&str, &Value)| {
@@ -21,7 +21,7 @@ pub(crate) fn class(spec: &Value) -> &'static str {
         let resources = &container["resources"];
         ["cpu", "memory"].iter().all(|name| {
             let limit = quantity(&resources["limits"][*name]).filter(|limit| *limit > 0);
-            // A request that is not made is as large as the limit.
+            // A request defaults to the limit.
             let request = quantity(&resources["requests"][*name]).or(limit);
             limit.is_some() && limit == request
         })
@@ -29,7 +29,7 @@ pub(crate) fn class(spec: &Value) -> &'static str {
     if all().all(guaranteed) { "Guaranteed" } else { "Burstable" }
 }
 
-/// An amount in billionths; none if it is not understood.
+/// Returns an amount in billionths, or `None` if it is invalid.
 fn quantity(value: &Value) -> Option<i128> {
     let text = match value {
         Value::String(text) => text.clone(),

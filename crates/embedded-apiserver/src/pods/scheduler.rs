@@ -1,4 +1,4 @@
-//! Where a pod runs. Of all that a real scheduler weighs only `nodeSelector` and cordons count.
+//! Assigns pods to nodes. Unlike a real scheduler, it considers only `nodeSelector` and cordons.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::print::read::{entries, flag, items, text, text_or};
 pub(super) const CORDONED: &str = "node(s) were unschedulable";
 pub(super) const NOT_SELECTED: &str = "node(s) didn't match Pod's node affinity/selector";
 
-/// What matters of a node.
+/// The attributes of a node that affect scheduling.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) name: String,
@@ -35,7 +35,7 @@ impl Node {
         }
     }
 
-    /// Why the pod cannot run here.
+    /// Returns why the pod cannot run on this node.
     fn refusal(&self, pod: &Value) -> Option<&'static str> {
         if self.cordoned {
             return Some(CORDONED);
@@ -47,8 +47,8 @@ impl Node {
     }
 }
 
-/// The node that a pod should run on, or why there is none, in the scheduler's words. The server's own
-/// node comes first: others are there because a test made them, and has uses for them.
+/// Returns the node for a pod, or the reason why there is none, in the scheduler's words. The
+/// server's own node is preferred: other nodes are there for a test's own purposes.
 pub(super) fn place<'a>(pod: &Value, nodes: &'a [Node]) -> Result<&'a Node, String> {
     if nodes.is_empty() {
         return Err("no nodes available to schedule pods".to_owned());

@@ -1,5 +1,5 @@
-//! What happens to a pod next. It follows from the pod alone, so that it does not matter who wrote
-//! it, or whether the server has just been restored from a backup.
+//! The next step of a pod. It depends on the pod alone, whatever client wrote it, and even if the
+//! server has just been restored from a backup.
 
 use std::time::Duration;
 
@@ -9,32 +9,33 @@ use super::container::{End, is_running, is_sidecar, is_terminated};
 use super::delays::PodDelays;
 use crate::print::read::{is_deleting, items, text};
 
-/// A pod that is not restarted ends by itself this many seconds after it started to run.
+/// The annotation with the number of seconds after which a running pod completes, unless it would
+/// be restarted.
 pub(super) const COMPLETE_AFTER: &str = "embedded-apiserver/complete-after-seconds";
 
-/// One step of a pod's life.
+/// A step of a pod's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It is assigned to a node.
+    /// The pod is assigned to a node.
     Schedule,
-    /// Its node has seen it.
+    /// The node sees the pod.
     Create,
     /// An init container starts.
     StartInit,
-    /// An init container is done.
+    /// An init container completes.
     EndInit,
-    /// It runs.
+    /// All containers run.
     Start,
-    /// It ends by itself.
+    /// The pod completes by itself.
     Complete,
-    /// Its containers end, since it is deleted.
+    /// The containers terminate because the pod is deleted.
     Stop,
-    /// Nothing of it is left on the node.
+    /// The pod is removed.
     Remove,
 }
 
 impl Step {
-    /// The next step of a pod. None: it waits for somebody else, or for nothing.
+    /// Returns the next step of a pod, or `None` if it waits for another client or has finished.
     pub(super) fn next(pod: &Value) -> Option<Self> {
         let assigned = !text(&pod["spec"]["nodeName"]).is_empty();
         let ended = matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed");
@@ -62,7 +63,7 @@ impl Step {
         })
     }
 
-    /// How long it is until then.
+    /// Returns the time until this step.
     pub(super) fn delay(self, pod: &Value, delays: &PodDelays) -> Duration {
         let uid = text(&pod["metadata"]["uid"]);
         let stretched = |delay, stage| delays.stretched(delay, uid, stage);
@@ -77,13 +78,14 @@ impl Step {
     }
 }
 
-/// How the containers of a pod end that is deleted: by themselves, if they are given the time.
+/// Returns how the containers of a deleted pod terminate: by themselves, if the grace period is
+/// long enough.
 pub(super) fn end(pod: &Value, delays: &PodDelays) -> End {
     let needed = delays.stretched(delays.stop, text(&pod["metadata"]["uid"]), "stop");
     if needed <= grace(pod) { End::Done } else { End::Killed }
 }
 
-/// The init container whose turn it is, and its status.
+/// Returns the current init container and its status.
 pub(super) fn current_init(pod: &Value) -> Option<(usize, &Value)> {
     let specs = items(&pod["spec"]["initContainers"]);
     let statuses = items(&pod["status"]["initContainerStatuses"]);
@@ -94,7 +96,8 @@ pub(super) fn current_init(pod: &Value) -> Option<(usize, &Value)> {
     statuses.iter().enumerate().find(waits)
 }
 
-/// Pods of other schedulers are theirs, and gates are opened by those who closed them.
+/// Returns whether this scheduler is responsible. Pods of other schedulers and pods with scheduling
+/// gates are left alone.
 fn may_be_scheduled(pod: &Value) -> bool {
     let spec = &pod["spec"];
     matches!(text(&spec["schedulerName"]), "" | "default-scheduler")
@@ -158,7 +161,7 @@ mod tests {
         assert_eq!(next(json!([waiting, waiting])), Some(Step::StartInit));
         assert_eq!(next(json!([running, waiting])), Some(Step::EndInit));
         assert_eq!(next(json!([done, waiting])), Some(Step::StartInit));
-        // A sidecar has done its part once it runs.
+        // A sidecar counts as complete once it runs.
         assert_eq!(next(json!([done, running])), Some(Step::Start));
     }
 
@@ -174,7 +177,7 @@ mod tests {
         assert_eq!(next("Pending", 30), Some(Step::Stop));
         assert_eq!(next("Running", 30), Some(Step::Stop));
         assert_eq!(next("Succeeded", 30), Some(Step::Remove));
-        // Its finalizers keep it; the server removes it after them.
+        // Finalizers keep it. The server removes it when they are done.
         assert_eq!(next("Succeeded", 0), None);
         assert_eq!(next("Running", 0), Some(Step::Stop));
     }

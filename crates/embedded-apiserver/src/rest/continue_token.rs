@@ -1,4 +1,4 @@
-//! The token that leads to the next page of a list: the version and the key where it goes on.
+//! The continue token of a list: the version, and the key where the next page starts.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use crate::status::Status;
 use crate::store::Key;
 
-/// Where a list goes on.
+/// The position at which a list continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ContinueToken {
-    /// None: at the newest version, after the token's own has expired.
+    /// `None` for the latest version, after the token's own has expired.
     pub(crate) version: Option<u64>,
     /// The first key that may be on the page.
     pub(crate) start: Key,
-    /// How many objects are left, if that is known: so that no page has to count them.
+    /// The number of remaining objects if known, so that pages need not count them.
     pub(crate) remaining: Option<usize>,
 }
 
-/// kube-apiserver's encoding, with the count beside it.
+/// kube-apiserver's encoding, extended by the count.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Encoded {

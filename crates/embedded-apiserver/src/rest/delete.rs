@@ -1,4 +1,4 @@
-//! Delete: at once, or by way of a deletionTimestamp when something has to happen first.
+//! Delete: immediate, or with a deletionTimestamp if finalizers or a grace period come first.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::status::{FieldError, Status};
 use crate::store::{EventType, Expected, Key, Revision};
 use crate::view::{ListMeta, View};
 
-/// The body of a delete.
+/// `DeleteOptions`, the body of a delete.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct DeleteOptions {
@@ -41,10 +41,10 @@ struct Preconditions {
     resource_version: Option<String>,
 }
 
-/// What a delete did.
+/// The outcome of a delete.
 enum Outcome {
     Deleted(Arc<Revision>),
-    /// It is to go once its finalizers are done, or its time is up.
+    /// The object is removed when its finalizers are done, or its grace period expires.
     Pending(Arc<Revision>),
 }
 
@@ -75,7 +75,7 @@ pub(super) fn delete(
     }
 }
 
-/// Kinds of which a delete answers with the object rather than with a `Status`.
+/// Returns whether a delete responds with the object instead of a `Status`.
 fn returns_object(target: &Target) -> bool {
     matches!(
         &*target.resource.plural,
@@ -121,7 +121,8 @@ pub(super) fn delete_collection(
 }
 
 impl DeleteOptions {
-    /// From the body, or else from the query. Whether it is a dry run, too.
+    /// Reads the options from the body, or else from the query. Also returns whether it is a dry
+    /// run.
     fn of(call: &Call) -> Result<(Self, bool), Status> {
         let query = &call.target.query;
         let mut options = match &*call.body {
@@ -150,7 +151,7 @@ impl DeleteOptions {
                 Status::bad_request(format!("the body is no DeleteOptions: {error}"))
             });
         }
-        // By way of a map: a list would pass for the options in the order of their fields.
+        // Parsed as a map first, because serde would accept a list as the fields in order.
         let map: Object = serde_json::from_slice(body).map_err(|error| {
             let why = object::json_error(&error);
             Status::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
@@ -224,7 +225,8 @@ fn delete_one(
             return Ok(Outcome::Deleted(current));
         }
         let mut version = current.version();
-        // What goes at once is shown as it last was, not as on its way out; but some are told first.
+        // An object that is removed immediately is shown in its last state, not as terminating. For
+        // some kinds, watchers see it terminating first.
         if !goes || (changed && lifecycle::is_told_first(target)) {
             lifecycle::deleting(target, &mut object);
             let draft = draft(target, &object)?;
@@ -249,7 +251,7 @@ fn delete_one(
     Err(Status::conflict(target.resource.group_resource(), target.name(), why))
 }
 
-/// Gives an object its deletionTimestamp, or brings it forward. Whether that changed anything.
+/// Sets an object's deletionTimestamp, or brings it forward. Returns whether it changed.
 fn mark(shared: &Shared, target: &Target, object: &mut Object, asked: Option<i64>) -> bool {
     let asked = asked.map(|seconds| if seconds < 0 { 1 } else { seconds });
     let period = lifecycle::grace_period(shared, target, object, asked);

@@ -1,5 +1,5 @@
-//! Patch: JSON patch, merge patch and, for built-in kinds, strategic merge patch. Server-side apply would be a further
-//! arm of [`Change`].
+//! Patch: JSON patch, merge patch and, for built-in kinds, strategic merge patch. Server-side apply
+//! would be another variant of [`Change`].
 
 mod strategic;
 
@@ -31,7 +31,7 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// The patches of built-in kinds.
+/// The patch types of built-in kinds.
 const PATCHES: &[&str] = &[JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH];
 
 /// A decoded patch.
@@ -71,7 +71,7 @@ impl Change {
                     return Err(no_patch(&patch, "[]handlers.jsonPatchOp"));
                 }
                 let operations: Vec<Object> = serde_json::from_value(patch).map_err(undecodable)?;
-                // A list of what are no operations can be decoded, but not applied.
+                // A list that contains invalid operations decodes, but does not apply.
                 let patch: json_patch::Patch = serde_json::from_value(operations.into())
                     .map_err(|_| Status::unprocessable())?;
                 if patch.0.len() > JSON_PATCH_OPERATIONS_MAX {
@@ -96,15 +96,16 @@ impl Change {
             }
             STRATEGIC_MERGE_PATCH if !resource.custom => strategic_patch(body, resource),
             _ if resource.custom => Err(Status::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
-            // A real server takes these and this one does not: it lists the ones that it takes.
+            // A real server supports this type, but this one does not. The error lists the
+            // supported types.
             APPLY_PATCH => Err(Status::unsupported_media_type(PATCHES)),
             _ => Err(Status::unsupported_patch_type()),
         }
     }
 
     fn apply(&self, old: &Object) -> Result<Object, Status> {
-        // The patch is against what the client saw, in which the version is part of the metadata;
-        // one that does not touch it makes no claim on the version.
+        // The patch applies to what the client saw, in which the version is part of the metadata. A
+        // patch that does not change the version makes no assertion about it.
         let seen = object::meta_text(old, "resourceVersion").to_owned();
         let mut value = Value::Object(old.clone());
         match self {
@@ -125,7 +126,7 @@ impl Change {
     }
 }
 
-/// Decodes a strategic merge patch, which is for the kinds of the tables.
+/// Decodes a strategic merge patch, for kinds whose schema is known.
 fn strategic_patch(body: &[u8], resource: &Resource) -> Result<Change, Status> {
     let message = kube_schema::message(&resource.api_version(), &resource.kind)
         .ok_or_else(Status::unsupported_patch_type)?;
@@ -133,7 +134,7 @@ fn strategic_patch(body: &[u8], resource: &Resource) -> Result<Change, Status> {
         .map_err(|error| Status::bad_request(object::json_error(&error)))?;
     match patch {
         Value::Object(patch) => Ok(Change::Strategic(patch, message)),
-        // To Go the same as a patch with nothing in it.
+        // In Go, `null` decodes to an empty patch.
         Value::Null => Ok(Change::Strategic(Object::new(), message)),
         other => {
             let found = validate::json_type(&other);
@@ -144,23 +145,23 @@ fn strategic_patch(body: &[u8], resource: &Resource) -> Result<Change, Status> {
     }
 }
 
-/// The answer to JSON that is no patch, in the words of Go.
+/// Returns the error for JSON that is not a patch, in Go's words.
 fn no_patch(value: &Value, go_type: &str) -> Status {
     let found = validate::json_type(value);
     let why = format!("json: cannot unmarshal {found} into Go value of type {go_type}");
     Status::bad_request(format!("error decoding patch: {why}"))
 }
 
-/// The answer to a patch that makes something else of an object than one of its kind. A real server
-/// shows the whole of it.
+/// Returns the error for a patch whose result does not match the object's type. A real server
+/// includes the result.
 fn misfit(status: &Status) -> Status {
     let value = "the patched object".to_owned();
     let error = FieldError::invalid_json("patch", value, status.message.as_str());
     Status::invalid("", "", "", &[error])
 }
 
-/// Whether an operation tests for `null` where there is no member. Kubernetes takes the one for the
-/// other, and clients say so to add the first finalizer; a strict JSON patch would fail.
+/// Returns whether an operation tests an absent member for `null`. Kubernetes treats the two as
+/// equal, and clients rely on it to add the first finalizer. A strict JSON patch would fail.
 fn finds_nothing(operation: &PatchOperation, value: &Value) -> bool {
     let PatchOperation::Test(test) = operation else { return false };
     let path = test.path.as_str();
@@ -168,7 +169,8 @@ fn finds_nothing(operation: &PatchOperation, value: &Value) -> bool {
     test.value.is_null() && parent.is_some_and(Value::is_object) && value.pointer(path).is_none()
 }
 
-/// Kubernetes replaces a member that is not there, where a strict JSON patch would fail.
+/// Returns an `add` for a `replace` of an absent member. Kubernetes accepts that, where a strict
+/// JSON patch would fail.
 fn added_instead(operation: &PatchOperation, value: &Value) -> Option<PatchOperation> {
     let PatchOperation::Replace(replace) = operation else { return None };
     let path = replace.path.as_str();
@@ -179,8 +181,8 @@ fn added_instead(operation: &PatchOperation, value: &Value) -> Option<PatchOpera
     })
 }
 
-/// Applies a JSON patch, within bounds: what it adds came with the body, which is bounded, but copies
-/// of copies double in size, and in depth.
+/// Applies a JSON patch within limits. Added values are limited by the body's size, but copies of
+/// copies double in size and depth.
 fn apply_operations(object: &mut Value, patch: &json_patch::Patch) -> Result<(), Status> {
     let (mut copied, mut shifts) = (0, 0_usize);
     for operation in &patch.0 {
@@ -225,19 +227,20 @@ fn apply_operations(object: &mut Value, patch: &json_patch::Patch) -> Result<(),
         if depth > OBJECT_DEPTH_MAX {
             return Err(Status::unprocessable());
         }
-        // On failure the whole of it is dropped: nothing has to be undone.
+        // On failure the whole object is dropped, so nothing has to be undone.
         json_patch::patch_unsafe(object, std::slice::from_ref(operation))
             .map_err(|_| Status::unprocessable())?;
     }
     Ok(())
 }
 
-/// Returns how many items of lists an operation shifts: all behind the one that it adds or removes.
+/// Returns the number of list items that an operation shifts: all after the one that it adds or
+/// removes.
 fn shifted(value: &Value, operation: &PatchOperation) -> usize {
     let behind = |path: &str| {
         let Some((list, at)) = path.rsplit_once('/') else { return 0 };
         let items = value.pointer(list).and_then(Value::as_array).map_or(0, Vec::len);
-        // Behind `-` there is nothing.
+        // Nothing comes after `-`.
         items.saturating_sub(at.parse().unwrap_or(items))
     };
     match operation {
@@ -249,7 +252,7 @@ fn shifted(value: &Value, operation: &PatchOperation) -> usize {
     }
 }
 
-/// About how many bytes a value is as JSON.
+/// Returns the approximate size of a value as JSON, in bytes.
 fn size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 4,

@@ -32,9 +32,9 @@ pub(super) async fn get(
     Ok(encoded(StatusCode::OK, view.codec(), view.object(&revision)?))
 }
 
-/// From where and at which version a list reads.
+/// The start and the version of a list.
 struct Position {
-    /// None: the newest.
+    /// `None` for the latest version.
     version: Option<u64>,
     start: Option<Key>,
     remaining: Option<usize>,
@@ -78,7 +78,7 @@ pub(super) async fn list(
     Ok(compressed(call, view.codec(), body, len))
 }
 
-/// The rules of which options go together, with Kubernetes' words.
+/// Checks that the options can be combined, with Kubernetes' wording.
 pub(super) fn check_options(query: &Query) -> Result<(), Status> {
     const MATCH: &str = "resourceVersionMatch";
     let mut errors = Vec::new();
@@ -107,7 +107,7 @@ pub(super) fn check_options(query: &Query) -> Result<(), Status> {
     invalid_options(&errors)
 }
 
-/// The answer to options that do not go together.
+/// Returns the error for options that cannot be combined.
 pub(super) fn invalid_options(errors: &[FieldError]) -> Result<(), Status> {
     match errors {
         [] => Ok(()),
@@ -135,7 +135,7 @@ fn position(query: &Query) -> Result<Position, Status> {
     let asked = parse_version(&query.resource_version)?;
     let exact = match query.version_match {
         Some(VersionMatch::Exact) => true,
-        // Before there was resourceVersionMatch, a limit made it exact; it still does.
+        // Before resourceVersionMatch existed, a limit implied an exact match. It still does.
         None => limit > 0 && asked > 0,
         _ => false,
     };
@@ -143,13 +143,13 @@ fn position(query: &Query) -> Result<Position, Status> {
         version: exact.then_some(asked),
         start: None,
         remaining: None,
-        // The watch cache, which serves "0", gives the whole list whatever the limit.
+        // The watch cache, which serves "0", ignores the limit.
         limit: if query.resource_version == "0" { 0 } else { limit },
         continued: false,
     })
 }
 
-/// Waits, not long, until the store is at least at a version.
+/// Waits for a limited time until the store has reached a version.
 pub(super) async fn fresh(shared: &Arc<Shared>, version: u64) -> Result<(), Status> {
     let mut revision = shared.store.subscribe_revision();
     let reached = timeout(FRESH_WAIT, revision.wait_for(|newest| *newest >= version));

@@ -1,4 +1,4 @@
-//! Watch: a position in a table's history, moved on as fast as the client reads.
+//! Watch: a position in a table's history that advances as fast as the client reads.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,15 +23,15 @@ use crate::status::{FieldError, Status};
 use crate::store::{EventType, Revision, Subscription, Unreadable};
 use crate::view::{View, WatchEvent};
 
-/// Events that are taken from the store at once: enough that its lock is taken rarely, few enough
-/// that they are not held for long by a client that has stopped reading.
+/// The number of events that are read from the store at once: enough that its lock is taken rarely,
+/// few enough that a client that has stopped reading does not hold many.
 const BATCH_EVENTS: usize = 256;
 
-/// Beyond any watch, and not beyond what the clock can count, as a client's number may be.
+/// Longer than any watch, but within what the clock can represent, unlike some values of clients.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// The last bookmark comes this long before a watch times out, as from a real server, so that the
-/// next watch starts from as new a version as possible.
+/// The time of the last bookmark before a watch times out, as on a real server, so that the next
+/// watch starts from the latest possible version.
 const LAST_BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
 pub(super) async fn watch(
@@ -48,7 +48,7 @@ pub(super) async fn watch(
     let slot = shared.watch_slot()?;
     let wants_initial = match query.send_initial_events {
         Some(wanted) => wanted,
-        // Without a version, a watch has always begun with what is there.
+        // A watch without a version has always started with the current state.
         None => asked == 0,
     };
     let now = Instant::now();
@@ -111,14 +111,14 @@ fn check_options(query: &Query) -> Result<(), Status> {
         }
     }
     if query.continue_token.is_some() {
-        // As a real server says it, to those who never mentioned resourceVersionMatch, too.
+        // A real server gives this message even if the client did not set resourceVersionMatch.
         let why = "resourceVersionMatch is forbidden when continue is provided";
         errors.push(FieldError::forbidden(MATCH, why));
     }
     invalid_options(&errors)
 }
 
-/// One running watch.
+/// An open watch.
 struct Watch {
     shared: Arc<Shared>,
     call_id: u64,
@@ -126,26 +126,26 @@ struct Watch {
     view: View,
     matcher: Matcher,
     subscription: Subscription,
-    /// The state to begin with, encoded as it is sent.
+    /// The initial state, encoded as it is sent.
     initial: vec::IntoIter<Arc<Revision>>,
     pending: VecDeque<Pending>,
-    /// Everything up to this version is sent or pending.
+    /// The version up to which everything is sent or pending.
     position: u64,
-    /// Events that were left in the store by the last read of it, once there was one.
+    /// The number of events that the last read left in the store, after the first read.
     unread: Option<usize>,
     bookmarks: bool,
-    /// Ends with the first event instead of sending it.
+    /// Whether the watch ends at the first event instead of sending it.
     mute: bool,
     next_bookmark: Instant,
     deadline: Instant,
-    /// Cancelled when connections die, and when watches are ended.
+    /// Cancelled when connections are broken, and when watches are ended.
     connections: CancellationToken,
     watches: CancellationToken,
     over: bool,
     _slot: WatchSlot,
 }
 
-/// The next thing to send. It is encoded only then.
+/// The next thing to send. It is encoded only when it is sent.
 enum Pending {
     Event(EventType, Arc<Revision>),
     Bookmark { version: u64, initial_events_end: bool },
@@ -153,8 +153,8 @@ enum Pending {
 }
 
 impl Watch {
-    /// Sends everything that is there, from one version, before what happens after it. A bookmark
-    /// tells those who take any where the one ends, even if they did not ask for initial events.
+    /// Sends the state at one version before later changes. For clients that accept bookmarks, one
+    /// marks the end of the state, even if they did not ask for initial events.
     fn begin_with_state(&mut self, ends: bool) {
         let Ok(page) = self.shared.store.list(&self.table, None, &self.matcher.page()) else {
             self.over = true;
@@ -168,14 +168,14 @@ impl Watch {
         }
     }
 
-    /// Ends the stream with an error in it.
+    /// Ends the stream with an ERROR event.
     fn fail(&mut self, status: Status) {
         self.pending.push_back(Pending::Error(Box::new(status)));
         self.over = true;
     }
 
     fn into_body(self) -> Body {
-        // In a box, so that only a pointer moves from event to event.
+        // Boxed, so that only a pointer moves from event to event.
         Body::events(stream::unfold(Box::new(self), |mut watch| async move {
             let event = watch.next().await?;
             Some((event, watch))
@@ -193,7 +193,7 @@ impl Watch {
             if let Some(event) = self.upcoming() {
                 return (!self.mute).then_some(Ok(event));
             }
-            // Looked at here, too, where a watch that always has something to send comes by.
+            // Checked here as well, for a watch that always has something to send.
             if self.over || self.deadline <= Instant::now() {
                 return None;
             }
@@ -201,7 +201,7 @@ impl Watch {
         }
     }
 
-    /// Takes what is new, or waits until there may be something to do.
+    /// Reads new events, or waits until there may be some.
     async fn refill(&mut self) {
         self.subscription.changed.mark_seen();
         let read_on = self.read();
@@ -209,11 +209,12 @@ impl Watch {
             return;
         }
         if read_on {
-            // All of a batch was for others: let them have their turn before the next.
+            // No event of the batch matched. Yield before reading the next one.
             tokio::task::consume_budget().await;
         } else if self.bookmarks && self.next_bookmark <= Instant::now() {
-            // Here, where the read has just moved the position past the writes to other tables. A
-            // watch from a version that is yet to come is told nothing before, as by a real server.
+            // Sent here, because the read has just advanced the position past writes to other
+            // tables. A watch from a future version receives no bookmark before it, as on a real
+            // server.
             let version = self.position;
             if version > self.shared.store.revision() {
                 self.schedule_bookmark();
@@ -232,7 +233,7 @@ impl Watch {
             self.pending_event()?
         };
         Some(event.unwrap_or_else(|status| {
-            // Nothing may come after what could not be sent.
+            // Nothing may follow an event that could not be sent.
             self.over = true;
             self.initial = Vec::new().into_iter();
             self.pending.clear();
@@ -251,7 +252,7 @@ impl Watch {
         })
     }
 
-    /// Takes the next events from the store. Whether there are more at once.
+    /// Reads the next events from the store. Returns whether there are more.
     fn read(&mut self) -> bool {
         let store = &self.shared.store;
         let batch = match store.events_after(
@@ -270,7 +271,7 @@ impl Watch {
                 return false;
             }
         };
-        // How much was written since the last read: the client has let that much pass.
+        // The number of events since the last read: the client's lag.
         let all = batch.events.len() + batch.remaining;
         let written = self.unread.map_or(0, |unread| all.saturating_sub(unread));
         if written > self.shared.options.watch_lag_max {
@@ -291,7 +292,7 @@ impl Watch {
 
     async fn wait(&mut self) {
         tokio::select! {
-            // In this order, so that two runs of a test under paused time see the same.
+            // Ordered, so that two runs of a test under paused time are identical.
             biased;
             () = self.connections.cancelled() => {}
             () = self.watches.cancelled() => {}

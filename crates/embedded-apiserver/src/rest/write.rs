@@ -22,7 +22,7 @@ use crate::validate;
 use crate::view::View;
 use crate::{defaults, lifecycle};
 
-/// Tries of a generateName: five random characters collide once in some ten million.
+/// The attempts at a generateName. Five random characters collide once in some ten million.
 const NAME_TRIES: usize = 8;
 
 pub(super) fn create(
@@ -89,7 +89,7 @@ fn create_named(
     Err(Status::no_such_resource())
 }
 
-/// The object that a dry run would have created.
+/// Returns the object that a dry run would have created.
 fn preview(view: &View, draft: &Draft) -> Result<Bytes, Status> {
     let json = draft.preview();
     if view.codec() == Codec::Json {
@@ -98,7 +98,7 @@ fn preview(view: &View, draft: &Draft) -> Result<Bytes, Status> {
     view.other(&serde_json::from_slice(&json).map_err(Status::internal)?)
 }
 
-/// A new object, complete and valid.
+/// Returns a new object that is complete and valid.
 fn newborn(shared: &Shared, call: &Call, mut object: Object) -> Result<Object, Status> {
     let target = &call.target;
     let resource = &target.resource;
@@ -133,9 +133,9 @@ pub(super) fn update(
     Ok(encoded(StatusCode::OK, view.codec(), view.object(&modified)?))
 }
 
-/// Reads, changes and writes an object. A change that names the version it was made from is refused
-/// when that is not the newest; one that does not is made again from the newest. A dry run answers
-/// with what would have been stored, under the version that is.
+/// Reads, changes and writes an object. A change with a resourceVersion is rejected unless that is
+/// the latest. A change without one is retried on the latest state. A dry run returns what would
+/// have been stored, with the current version.
 pub(super) fn modify(
     shared: &Arc<Shared>,
     target: &Target,
@@ -159,7 +159,7 @@ pub(super) fn modify(
         let mut new = change(&old)?;
         match object::meta_text(&new, "resourceVersion") {
             "" | "0" if !resource.unconditional_update => {
-                // The storage says this, not the validation, and names the resource.
+                // This error comes from the storage, not from validation, and names the resource.
                 let (group, plural) = (&resource.group, &resource.plural);
                 let errors = [validate::version_required()];
                 return Err(Status::invalid(group, plural, target.name(), &errors));
@@ -189,7 +189,7 @@ pub(super) fn modify(
             lifecycle::before_delete(shared, target, &new);
             if lifecycle::remove(shared, target, &key, current.version()).is_ok() {
                 lifecycle::deleted(shared, target);
-                // The change itself was never stored: the client sees what it sent.
+                // The change was never stored. The client sees the object that it sent.
                 let sent = draft.seal(key.into(), EventType::Modified, current.version());
                 return Ok(sent.into());
             }
@@ -204,7 +204,7 @@ pub(super) fn modify(
     Err(conflict())
 }
 
-/// A stored object as the target's resource shows it.
+/// Returns a stored object in the form of the target's resource.
 pub(super) fn served(target: &Target, revision: &Revision) -> Object {
     let mut object = revision.to_map();
     if target.resource.group == events::GROUP {
@@ -233,11 +233,11 @@ pub(super) fn draft(target: &Target, object: &Object) -> Result<Draft, Status> {
     Ok(draft)
 }
 
-/// Checks the options of a write. Whether it is a dry run.
+/// Checks the options of a write. Returns whether it is a dry run.
 pub(super) fn check_options(query: &Query, options: &str) -> Result<bool, Status> {
     let mut errors = Vec::new();
     if options == "PatchOptions" && query.force {
-        // Server-side apply, which may be forced, is not served.
+        // Only server-side apply can be forced, which is not supported.
         let why = "may not be specified for non-apply patch";
         errors.push(FieldError::forbidden("force", why));
     }
@@ -256,7 +256,7 @@ pub(super) fn check_options(query: &Query, options: &str) -> Result<bool, Status
     }
 }
 
-/// `dryRun=All` is the only value there is.
+/// Checks `dryRun`, whose only valid value is `All`.
 pub(super) fn dry_run_error(values: &[String]) -> Option<FieldError> {
     values.iter().any(|value| value != "All").then(|| {
         let given: Vec<Value> = values.iter().map(|value| value.as_str().into()).collect();
@@ -264,7 +264,7 @@ pub(super) fn dry_run_error(values: &[String]) -> Option<FieldError> {
     })
 }
 
-/// The object that was sent.
+/// Decodes the object in the body.
 fn decode(call: &Call) -> Result<Object, Status> {
     let target = &call.target;
     match body_codec(call, target.resource.custom)? {
@@ -273,7 +273,7 @@ fn decode(call: &Call) -> Result<Object, Status> {
     }
 }
 
-/// How the body is written. Custom objects have no protobuf.
+/// Returns the codec of the body. Custom objects have no protobuf.
 pub(super) fn body_codec(call: &Call, custom: bool) -> Result<Codec, Status> {
     let accepted = &["application/json", kube_schema::MEDIA_TYPE][..if custom { 1 } else { 2 }];
     let media_type = negotiate::content_type(&call.headers);

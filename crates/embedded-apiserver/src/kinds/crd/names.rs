@@ -1,4 +1,4 @@
-//! What is refused in the names of a definition.
+//! Validation of the names in a definition.
 
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ fn labels(path: &str, all: &Value) -> Vec<FieldError> {
     indexed.filter_map(|(at, name)| label(&format!("{path}[{at}]"), name, name, "")).collect()
 }
 
-/// Checks a DNS-1035 label; `given` is what to show, `checked` what to check.
+/// Checks a DNS-1035 label. The error shows `given`; the check uses `checked`.
 pub(super) fn label(field: &str, given: &str, checked: &str, prefix: &str) -> Option<FieldError> {
     let problems = dns1035_label(checked);
     let detail = format!("{prefix}{}", problems.join(","));

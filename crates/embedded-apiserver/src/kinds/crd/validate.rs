@@ -1,4 +1,4 @@
-//! What is refused in a `CustomResourceDefinition`, in Kubernetes' words and order.
+//! Validation of a `CustomResourceDefinition`, with Kubernetes' wording and order of errors.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::status::FieldError;
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// Checks a definition, after `prepare` has filled it in.
+/// Validates a definition after `prepare` has set its defaults.
 pub(crate) fn validate(crd: &Value) -> Vec<FieldError> {
     let mut errors = object_name(crd);
     errors.extend(spec_errors(&crd["spec"]));
@@ -29,7 +29,7 @@ pub(crate) fn validate(crd: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Checks a definition that replaces `old`, the stored one with its status.
+/// Validates a definition that replaces `old`, the stored one with its status.
 pub(crate) fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = validate(new);
     let (was, is) = (&old["spec"], &new["spec"]);
@@ -59,7 +59,7 @@ pub(crate) fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Whether the name is one at all is checked as for any other kind of object.
+/// Checks that the name is `plural.group`. Its syntax is validated as for any other kind.
 fn object_name(crd: &Value) -> Vec<FieldError> {
     let name = text(&crd["metadata"]["name"]);
     let spec = &crd["spec"];
@@ -115,8 +115,8 @@ fn versions(all: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Kubernetes names the field of the definition as a whole for what all versions have in common,
-/// which it does even if there is just one.
+/// Returns the attributes that all versions share. Kubernetes reports these at the definition's
+/// top-level field, even if there is only one version.
 fn shared<'a>(
     versions: &'a [Value],
     field: &'a str,
@@ -182,7 +182,7 @@ fn column_errors(path: &str, column: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// The groups of Kubernetes itself are not for everyone.
+/// Checks that a definition in one of Kubernetes' protected groups is approved.
 fn approval(crd: &Value) -> Option<FieldError> {
     let group = text(&crd["spec"]["group"]);
     let protected = ["k8s.io", "kubernetes.io"].into_iter().any(|domain| {

@@ -12,7 +12,7 @@ fn after(pod: &Value, status: Object) -> Value {
     pod
 }
 
-/// The conditions as `Type=Status/Reason`.
+/// Returns the conditions as `Type=Status/Reason`.
 fn shown(pod: &Value) -> Vec<String> {
     let show = |condition: &Value| {
         let [kind, status, reason] = ["type", "status", "reason"].map(|f| text(&condition[f]));

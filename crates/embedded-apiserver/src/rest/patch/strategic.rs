@@ -1,8 +1,8 @@
-//! Strategic merge patch: a merge patch that merges lists by the keys of their items, which the tables of
-//! `kube-schema` name, and that is steered by directives in the patch.
+//! Strategic merge patch: a merge patch that merges lists by the keys of their items, as defined in
+//! the tables of `kube-schema`, and that is controlled by directives in the patch.
 //!
-//! The outcome is that of `strategicpatch` in k8s.io/apimachinery. Lists are looked up by hashes instead of by scans,
-//! so that a patch takes time in proportion to its size and that of the object.
+//! The result is that of `strategicpatch` in k8s.io/apimachinery. Items are found by hash instead
+//! of by linear search, so the time is proportional to the size of the patch and the object.
 
 mod lists;
 
@@ -19,23 +19,23 @@ use self::lists::ListField;
 use crate::object::Object;
 use crate::status::Status;
 
-/// `replace` or `delete`: what becomes of the object or item that has it.
+/// `replace` or `delete`: the operation on the object or item that contains it.
 const PATCH: &str = "$patch";
-/// The fields that an object keeps.
+/// The only fields that an object keeps.
 const RETAIN_KEYS: &str = "$retainKeys";
-/// `$deleteFromPrimitiveList/finalizers`: scalars to remove from the list that is named.
+/// `$deleteFromPrimitiveList/finalizers`: the scalars to remove from the named list.
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
-/// `$setElementOrder/containers`: the order of the items of the list that is named.
+/// `$setElementOrder/containers`: the order of the items of the named list.
 const SET_ORDER: &str = "$setElementOrder";
 
-/// Why a patch cannot be applied.
+/// The reason why a patch cannot be applied.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// A directive is not what it must be.
+    /// A directive is malformed.
     Malformed(&'static str),
-    /// The patch is understood and does not fit.
+    /// The patch is valid but cannot be applied.
     Unprocessable,
-    /// The patch contradicts the types of the object, which a real server takes for a failure of its own.
+    /// The patch contradicts the object's types, which a real server reports as an internal error.
     Mismatch(String),
 }
 
@@ -61,7 +61,7 @@ enum Schema {
     Message(Message),
     /// Another type, by the name of its kind in Go.
     Other(&'static str),
-    /// A field that the tables do not have. A real server never stores one; this one does.
+    /// A field that is not in the tables. A real server never stores one, but this one does.
     Unknown,
 }
 
@@ -80,7 +80,7 @@ impl Schema {
         }
     }
 
-    /// Returns the name that errors have for the type.
+    /// Returns the name of the type in errors.
     fn name(self) -> &'static str {
         match self {
             Self::Message(message) => message.name(),
@@ -89,7 +89,7 @@ impl Schema {
         }
     }
 
-    /// The type of one value.
+    /// Returns the schema of a value.
     fn of(kind: Type) -> Self {
         match kind {
             Type::Message(message) if message.form() == Form::List => Self::Other("slice"),
@@ -103,7 +103,7 @@ impl Schema {
         }
     }
 
-    /// The type of a field's value where that is an object.
+    /// Returns the schema of a field whose value is an object.
     fn of_object(field: Option<&Field>) -> Self {
         match field.map(|field| (field.shape(), field.kind())) {
             None => Self::Unknown,
@@ -134,7 +134,8 @@ fn merge_objects(
     }
     retain_keys(&mut original, &mut patch)?;
     lists::set_orders(&mut original, &mut patch, schema)?;
-    // Deletions first: with both of a list, the order would otherwise be that of a map.
+    // Deletions first. Otherwise, if a list has both, the result would depend on the order of a
+    // map.
     let (deletions, rest): (Vec<_>, Vec<_>) =
         patch.into_iter().partition(|(name, _)| name.starts_with(DELETE_FROM_LIST));
     for (name, value) in deletions {
@@ -148,7 +149,7 @@ fn merge_objects(
     Ok(original)
 }
 
-/// Merges one member of a patch. With `deletes`, a list has what is to be removed.
+/// Merges a member of a patch. With `deletes`, a list contains the items to remove.
 fn merge_member(
     original: &mut Object,
     name: &str,
@@ -190,14 +191,15 @@ fn merge_member(
     Ok(())
 }
 
-/// Whether Go's JSON has the field in every object, as it has all structs that are no pointers.
+/// Returns whether Go's JSON always includes the field, as it does for structs that are not
+/// pointers.
 fn is_always_there(schema: Schema, name: &str) -> bool {
     let Ok(Some(field)) = schema.field(name) else { return false };
     let is_struct = matches!(field.kind(), Type::Message(kind) if kind.form() == Form::Object);
     is_struct && field.shape() == Shape::Always && !field.omits_zero()
 }
 
-/// Drops the members that the patch does not list, if it lists any.
+/// Drops the members that the patch does not list in `$retainKeys`, if it has one.
 fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), Refusal> {
     const WRONG: Refusal = Refusal::Malformed("invalid patch format of retainKeys");
     let Some(keys) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
@@ -216,7 +218,7 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), Refusal>
     Ok(())
 }
 
-/// The field that a directive such as `$setElementOrder/containers` is about.
+/// Returns the field of a directive such as `$setElementOrder/containers`.
 fn directed_field<'a>(name: &'a str, directive: &str) -> Option<&'a str> {
     name.split_once('/').filter(|(prefix, _)| *prefix == directive).map(|(_, field)| field)
 }
@@ -232,7 +234,7 @@ fn is_directive(name: &str) -> bool {
         || directed_field(name, SET_ORDER).is_some()
 }
 
-/// A value of the patch where the object has none: without nulls, and without what is marked by a directive.
+/// Returns a value of the patch that the object lacks, without nulls and directives.
 fn without_marked(value: Value) -> Option<Value> {
     Some(match value {
         Value::Object(members) if members.contains_key(PATCH) => return None,
@@ -246,7 +248,8 @@ fn without_marked(value: Value) -> Option<Value> {
     })
 }
 
-/// A value of the patch that is taken as it is. Go's types have no place for nulls and directives.
+/// Returns a value of the patch verbatim, except for nulls and directives, which Go's types cannot
+/// represent.
 fn plain(value: Value) -> Value {
     match value {
         Value::Object(members) => Value::Object(plain_members(members)),
@@ -260,7 +263,7 @@ fn plain_members(members: Object) -> Object {
     kept.map(|(name, value)| (name, plain(value))).collect()
 }
 
-/// The name of a value's type in Go.
+/// Returns the name of a value's type in Go.
 fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "%!s(<nil>)",
