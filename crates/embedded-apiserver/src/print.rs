@@ -1,8 +1,8 @@
-//! The tables that `kubectl get` shows: the columns of a resource, and the cells of an object.
+//! The tables of `kubectl get`: the columns of a resource, and the cells of an object.
 //!
-//! `kubectl` asks for a `Table` and prints what it gets, so the server decides what a user sees.
-//! Objects are read as they are stored: a field that is missing or of the wrong type prints as one
-//! that was never set.
+//! `kubectl` requests a `Table` and prints it, so the server decides what a user sees. Objects are
+//! read as they are stored: a field that is missing or of the wrong type is printed as if it were
+//! not set.
 
 mod access;
 mod age;
@@ -32,7 +32,7 @@ use serde_json::Value;
 
 use crate::kinds::{Resource, Text};
 
-/// A column as `Table.columnDefinitions` has it.
+/// A column, as in `Table.columnDefinitions`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct ColumnDefinition {
     pub(crate) name: Text,
@@ -40,17 +40,17 @@ pub(crate) struct ColumnDefinition {
     pub(crate) kind: Text,
     pub(crate) format: Text,
     pub(crate) description: Text,
-    /// Columns of priority 0 are always shown, others with `-o wide`.
+    /// Columns of priority 0 are always shown, others only with `-o wide`.
     pub(crate) priority: i32,
 }
 
-/// How the objects of one built-in resource print.
+/// Prints the objects of a built-in resource.
 struct Printer {
     columns: &'static [ColumnDefinition],
     cells: fn(&Value, Timestamp) -> Vec<Value>,
 }
 
-/// The columns of a resource's table.
+/// Returns the columns of a resource's table.
 pub(crate) fn columns(resource: &Resource) -> Vec<ColumnDefinition> {
     if resource.custom {
         custom::columns(&resource.columns)
@@ -59,7 +59,7 @@ pub(crate) fn columns(resource: &Resource) -> Vec<ColumnDefinition> {
     }
 }
 
-/// The cells of one object, as many as `columns` has, in its order.
+/// Returns the cells of an object, one for each of the `columns`.
 pub(crate) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
     if resource.custom {
         custom::cells(&resource.columns, object, now)
@@ -113,7 +113,7 @@ fn printer(group: &str, plural: &str) -> &'static Printer {
         ("", "limitranges")
         | ("apiextensions.k8s.io", "customresourcedefinitions")
         | ("rbac.authorization.k8s.io", "clusterroles" | "roles") => &core::CREATED,
-        // Service accounts among them: a real server shows just these two as well.
+        // This includes service accounts: a real server shows only these two columns as well.
         _ => &core::OTHER,
     }
 }
@@ -134,12 +134,12 @@ const fn integer(name: &'static str, description: &'static str) -> ColumnDefinit
     column(name, "integer", description, 0)
 }
 
-/// A text that is shown with `-o wide` only.
+/// Returns a text column that is shown only with `-o wide`.
 const fn wide(name: &'static str, description: &'static str) -> ColumnDefinition {
     column(name, "string", description, 1)
 }
 
-/// The column whose text, with the kind, identifies the object to clients.
+/// Returns the column whose text, together with the kind, identifies the object.
 const fn name_column(priority: i32) -> ColumnDefinition {
     ColumnDefinition {
         name: Cow::Borrowed("Name"),
@@ -173,7 +173,7 @@ mod tests {
     use super::fixtures::{builtin, custom, now, printer_column};
     use super::*;
 
-    /// Every resource that has a printer of its own, one that has none, and a custom one.
+    /// Returns every resource with its own printer, one without, and a custom one.
     fn resources() -> Vec<Resource> {
         let known = [
             ("", "configmaps"),
@@ -223,7 +223,7 @@ mod tests {
         resources
     }
 
-    /// Names that printers look up, so that random objects reach past their first field.
+    /// Field names that printers use, so that random objects get past the first lookup.
     fn key() -> impl Strategy<Value = String> {
         const KNOWN: &[&str] = &[
             "metadata",

@@ -1,8 +1,8 @@
-//! Label and field selectors: which objects a list or watch is about.
+//! Label and field selectors.
 //!
-//! Both parse what clients send as `labelSelector` and `fieldSelector`, with Kubernetes' grammar
-//! and Kubernetes' error messages, and print themselves in a canonical form that parses back to
-//! the same selector. Parsing takes one pass and a sort, and never recurses.
+//! Both parse the `labelSelector` and `fieldSelector` of a request, with Kubernetes' grammar and
+//! error messages. They print themselves in a canonical form that parses to the same selector.
+//! Parsing takes one pass and a sort, and never recurses.
 //!
 //! ```
 //! use embedded_apiserver::selector::{FieldSelector, LabelSelector};

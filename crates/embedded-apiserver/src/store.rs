@@ -1,11 +1,11 @@
-//! Storage: one global resourceVersion, the history of every key, and an order of events.
+//! Storage: one global resourceVersion, the history of every key, and ordered events.
 //!
 //! # Architecture invariants
-//! - No I/O, no await: a lock is held for as long as it takes to push to a few collections. Objects
-//!   are parsed and encoded outside of it ([`Draft`]).
+//! - There is no I/O and no await: a lock is held only to update a few collections. Objects are
+//!   parsed and encoded outside of it ([`Draft`]).
 //! - Every write gets the next version. Within a table, versions of events strictly increase.
 //! - A reader at version `v` with `compacted <= v <= revision` sees exactly the writes up to `v`.
-//! - Nobody but the store keeps a queue of events: a watcher is a position ([`Store::events_after`]).
+//! - Only the store queues events: a watcher is a position ([`Store::events_after`]).
 
 mod key;
 mod revision;
@@ -29,14 +29,14 @@ use signal::Signalled;
 use table::Table;
 pub(crate) use table::{Event, Page, PageRequest, Select};
 
-/// Objects that are matched at once for a page of a list with a selector.
+/// The number of objects that are matched at once for a page of a list with a selector.
 const SELECT_PART: usize = 1_000;
 
 /// The objects of a server, with their history.
 #[derive(Debug)]
 pub struct Store {
     state: RwLock<State>,
-    /// The newest version, for those who wait for one.
+    /// The latest version, for readers that wait for one.
     revision: watch::Sender<u64>,
     window: Duration,
     history_bytes_max: usize,
@@ -45,18 +45,18 @@ pub struct Store {
 #[derive(Debug)]
 struct State {
     revision: u64,
-    /// Reads before this version are gone.
+    /// The oldest version that can be read.
     compacted: u64,
     tables: BTreeMap<Arc<str>, Table>,
-    /// Bytes of superseded states.
+    /// The bytes of superseded states.
     history_bytes: usize,
-    /// How often a snapshot was gone back to.
+    /// The number of restores.
     restores: u64,
-    /// Versions and when they were the newest, sparse: for compaction by age.
+    /// Some versions with the times at which they were the latest, for compaction by age.
     marks: VecDeque<(Instant, u64)>,
 }
 
-/// What a write expects to find.
+/// The precondition of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     Absent,
@@ -73,39 +73,40 @@ impl Expected {
     }
 }
 
-/// A write found something else than it expected.
+/// The precondition of a write was not met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stale;
 
-/// Why a version cannot be read.
+/// The reason why a version cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// It has been compacted; the oldest that can be read is given.
+    /// The version has been compacted.
     Expired { oldest: u64 },
-    /// It does not exist yet; the newest is given.
+    /// The version does not exist yet.
     Future { newest: u64 },
     /// The resource has been removed.
     Gone,
 }
 
-/// The events that a watcher has not seen yet, or the first of them.
+/// Events that a watcher has not seen yet, up to a limit.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) events: Vec<Event>,
-    /// All changes up to this version have been seen once `events` are.
+    /// The version up to which all changes have been seen after `events`.
     pub(crate) seen: u64,
-    /// How many more there are.
+    /// The number of further events.
     pub(crate) remaining: usize,
 }
 
-/// A watcher's hold on a table.
+/// A watcher's subscription to a table.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     pub(crate) changed: Signalled,
     incarnation: u64,
 }
 
-/// All objects at one version, to go back to. Cheap: it shares what the store holds.
+/// All objects at one version, to be restored later. It is cheap, because it shares the store's
+/// data.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     revision: u64,
@@ -113,17 +114,17 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The version at which it was taken.
+    /// Returns the version at which it was taken.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// How many objects it holds.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.tables.values().map(Vec::len).sum()
     }
 
-    /// Whether it holds none.
+    /// Returns whether there are no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -147,7 +148,7 @@ impl Store {
         }
     }
 
-    /// The same, empty, as if all versions before this one had been compacted.
+    /// Starts an empty store at a version, as if all earlier ones had been compacted.
     pub(crate) fn counting_from(self, first: u64) -> Self {
         {
             let mut state = self.state.write();
@@ -158,25 +159,25 @@ impl Store {
         self
     }
 
-    /// The newest version.
+    /// Returns the latest version.
     pub fn revision(&self) -> u64 {
         self.state.read().revision
     }
 
-    /// The oldest version that can still be read.
+    /// Returns the oldest version that can still be read.
     pub fn compacted_revision(&self) -> u64 {
         self.state.read().compacted
     }
 
-    /// Forgets superseded states: versions before `version` can no longer be read or watched from.
-    /// A version beyond the newest means the newest; one already forgotten changes nothing.
+    /// Compacts the history: versions before `version` can no longer be read or watched from. A
+    /// version beyond the latest means the latest. One that is already compacted has no effect.
     pub fn compact(&self, version: u64) {
         let mut state = self.state.write();
         let version = version.min(state.revision);
         state.compact(version);
     }
 
-    /// All objects as they are now.
+    /// Returns a snapshot of all objects.
     pub fn snapshot(&self) -> Snapshot {
         let state = self.state.read();
         let tables = state
@@ -186,12 +187,12 @@ impl Store {
         Snapshot { revision: state.revision, tables: tables.collect() }
     }
 
-    /// Goes back to a snapshot, and to its version, as a restore of etcd from a backup does. Running
-    /// watches are not told: the server decides whether to end them.
+    /// Restores a snapshot and its version, as restoring a backup of etcd does. Open watches are
+    /// not notified: the server decides whether to end them.
     pub(crate) fn restore(&self, snapshot: &Snapshot) {
         let mut state = self.state.write();
         for name in snapshot.tables.keys() {
-            // Closed until somebody serves it: the snapshot may be another server's.
+            // Closed until it is served: the snapshot may be of another server.
             state.tables.entry(Arc::clone(name)).or_insert_with(Table::closed);
         }
         for (name, table) in &mut state.tables {
@@ -206,12 +207,12 @@ impl Store {
         self.revision.send_replace(snapshot.revision);
     }
 
-    /// How often a snapshot was gone back to: for readers that have to begin anew after it.
+    /// Returns the number of restores, for readers that have to start over after one.
     pub(crate) fn restores(&self) -> u64 {
         self.state.read().restores
     }
 
-    /// Begins to keep objects under `name`, if it does not already.
+    /// Creates a table called `name`, if it does not exist.
     pub(crate) fn open_table(&self, name: &Arc<str>) {
         let mut state = self.state.write();
         let table = state.tables.entry(Arc::clone(name)).or_insert_with(Table::new);
@@ -220,8 +221,8 @@ impl Store {
         }
     }
 
-    /// Ends a table: deletes its objects, under one lock, so that no write that is under way leaves
-    /// one behind. Its watchers see that, and then [`Unreadable::Gone`].
+    /// Closes a table and deletes its objects under a single lock, so that no concurrent write
+    /// leaves one behind. Its watchers receive the deletions, and then [`Unreadable::Gone`].
     pub(crate) fn close_table(&self, name: &str) {
         let mut state = self.state.write();
         let Some(table) = state.tables.get_mut(name) else { return };
@@ -235,12 +236,12 @@ impl Store {
             }
         }
         if let Some(table) = state.tables.get(name) {
-            // Those who have seen all of that before are to see the end.
+            // Wakes watchers that had already seen everything, so that they see the end.
             table.notify();
         }
     }
 
-    /// Ends the watches of a table, whose objects stay.
+    /// Ends the watches of a table. Its objects are kept.
     pub(crate) fn end_watches(&self, name: &str) {
         let mut state = self.state.write();
         let Some(table) = state.tables.get_mut(name) else { return };
@@ -248,14 +249,14 @@ impl Store {
         table.notify();
     }
 
-    /// Tells when a table changes. None if there is no such table.
+    /// Subscribes to changes of a table. Returns `None` if there is no such table.
     pub(crate) fn subscribe(&self, table: &str) -> Option<Subscription> {
         let state = self.state.read();
         let table = state.tables.get(table).filter(|table| !table.closed)?;
         Some(Subscription { changed: table.subscribe(), incarnation: table.incarnation })
     }
 
-    /// Makes all watchers look again, though nothing has changed.
+    /// Wakes all watchers, although nothing has changed.
     pub(crate) fn wake_watchers(&self) {
         let state = self.state.read();
         for table in state.tables.values() {
@@ -263,7 +264,7 @@ impl Store {
         }
     }
 
-    /// Tells when anything changes.
+    /// Subscribes to all changes.
     pub(crate) fn subscribe_revision(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
     }
@@ -272,24 +273,24 @@ impl Store {
         self.state.read().tables.get(table)?.get(key).cloned()
     }
 
-    /// Every state of a key that is still remembered, oldest first.
+    /// Returns every retained state of a key, oldest first.
     pub(crate) fn history(&self, table: &str, key: &Key) -> Vec<Arc<Revision>> {
         let state = self.state.read();
         state.tables.get(table).map(|table| table.history(key).to_vec()).unwrap_or_default()
     }
 
-    /// How many objects a table holds, in a namespace or in all.
+    /// Returns the number of objects in a table, in a namespace or in all.
     pub(crate) fn count(&self, table: &str, namespace: Option<&str>) -> usize {
         self.state.read().tables.get(table).map_or(0, |table| table.count(namespace))
     }
 
-    /// Whether no object is in a namespace, those of one table left aside.
+    /// Returns whether a namespace is empty, apart from the objects of one table.
     pub(crate) fn namespace_is_empty_but(&self, namespace: &str, aside: &str) -> bool {
         self.state.read().is_empty_but(namespace, aside)
     }
 
-    /// One page of a table, at `at` or, without it, at the newest version. Objects are matched without
-    /// the lock: a selector may have thousands of terms, and writes wait for no reader's.
+    /// Returns a page of a table at version `at`, or at the latest. Objects are matched without
+    /// holding the lock: a selector may have thousands of terms, and must not block writes.
     pub(crate) fn list(
         &self,
         table: &str,
@@ -300,7 +301,7 @@ impl Store {
         let mut at = at;
         let mut start = request.start.cloned();
         let mut items = Vec::new();
-        // A page that is limited is looked for in parts, so that a long table is not copied for it.
+        // A limited page is collected in parts, so that a long table is not copied for it.
         let part = if request.limit == 0 { 0 } else { request.limit.max(SELECT_PART) };
         loop {
             let start_key = start.as_ref();
@@ -339,7 +340,7 @@ impl Store {
         Ok(table.page(version, version == state.revision, request))
     }
 
-    /// Whether a watch can begin after a version.
+    /// Returns whether a watch can start after a version.
     pub(crate) fn check_start(&self, after: u64) -> Result<(), Unreadable> {
         match self.compacted_revision() {
             oldest if after < oldest => Err(Unreadable::Expired { oldest }),
@@ -347,9 +348,9 @@ impl Store {
         }
     }
 
-    /// The events after a version, at most `max` of them. A watch that runs outlives any compaction of
-    /// what it has seen: also when the writes since were to other tables, so that nothing woke it to
-    /// move its position past them.
+    /// Returns at most `max` events after a version. An open watch survives the compaction of
+    /// versions that it has seen, even if later writes were to other tables, which do not wake it
+    /// to advance its position.
     pub(crate) fn events_after(
         &self,
         table: &str,
@@ -370,7 +371,7 @@ impl Store {
             return Err(Unreadable::Gone);
         }
         let last = events.last().map(|event| event.revision.version());
-        // A version from the future (or from before a restore) stays the watcher's position.
+        // A position in the future, or from before a restore, is kept.
         let seen = if remaining > 0 { last.unwrap_or(after) } else { state.revision.max(after) };
         Ok(Batch { events, seen, remaining })
     }
@@ -385,8 +386,8 @@ impl Store {
         self.put_locked(&mut self.state.write(), table, expected, draft)
     }
 
-    /// Stores a new object, if the one that holds it (its namespace, and the table of those) is still
-    /// as the caller has seen it.
+    /// Stores a new object if its parent, such as its namespace, has not changed since the caller
+    /// read it.
     pub(crate) fn create(
         &self,
         table: &Arc<str>,
@@ -415,7 +416,7 @@ impl Store {
         Ok(revision)
     }
 
-    /// Removes an object. The answer is its last state under the version of the deletion.
+    /// Removes an object. Returns its last state with the version of the deletion.
     pub(crate) fn delete(
         &self,
         table: &str,
@@ -425,7 +426,7 @@ impl Store {
         self.delete_locked(&mut self.state.write(), table, key, expected)
     }
 
-    /// Removes a namespace, if nothing is in it but objects of one table.
+    /// Removes a namespace that contains only objects of one table.
     pub(crate) fn delete_vacant(
         &self,
         table: &str,
@@ -471,7 +472,8 @@ impl State {
         others.all(|(_, table)| table.count(Some(namespace)) == 0)
     }
 
-    /// Forgets what is older than the window, and the older half when there is too much of it.
+    /// Compacts what is older than the window, and the older half of the history if it is too
+    /// large.
     fn expire(&mut self, window: Duration, history_bytes_max: usize) {
         let now = Instant::now();
         let spacing = window / 16;

@@ -1,8 +1,8 @@
-//! What an object's metadata must be before it is stored, and the data of config maps and secrets, which all
-//! clients write. The `spec` of other kinds is not looked at.
+//! Validates the metadata of objects, and the data of config maps and secrets, before they are
+//! stored. The `spec` of other kinds is not validated.
 //!
-//! Pure functions of JSON: they look nothing up and change nothing. [`shape`] comes first and
-//! refuses JSON of the wrong types; [`create`] and [`update`] then judge the values.
+//! These are pure functions of JSON. [`shape`] comes first and rejects values of the wrong types;
+//! [`create`] and [`update`] then validate the values.
 
 mod data;
 mod meta;

@@ -1,5 +1,5 @@
-//! Objects in the representation that a client asked for. Whatever can be a slice of the stored
-//! bytes is one: only tables, and events of the other group, are encoded for a reader.
+//! Objects in the representation that a client requested. Responses are slices of the stored bytes
+//! where possible: only tables, and events of the other group, are encoded for a reader.
 
 mod protobuf;
 
@@ -18,10 +18,11 @@ use crate::print;
 use crate::status::Status;
 use crate::store::{EVENT_CLOSING, EventType, Key, Revision};
 
-/// Bytes of a list that are sent at once: enough that a page of small objects is a few writes.
+/// The bytes of a list that are sent at once, so that a page of small objects takes only a few
+/// writes.
 const LIST_CHUNK_BYTES: usize = 64 * 1024;
 
-/// How one client sees the objects of one resource.
+/// A client's view of the objects of a resource.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     resource: Arc<Resource>,
@@ -30,26 +31,26 @@ pub(crate) struct View {
     include: Include,
     head: Bytes,
     clock: Clock,
-    /// A watch's first table has the column definitions; its later ones do without.
+    /// Whether a watch has sent the column definitions, which are only in its first table.
     headers_sent: bool,
 }
 
-/// One event of a watch. It has no `Debug`: the line holds somebody's object.
+/// An event of a watch. It has no `Debug`, because the line contains the object.
 #[derive(Clone)]
 pub(crate) struct WatchEvent {
     pub(crate) event_type: EventType,
-    /// Which object it is about; None for bookmarks and errors.
+    /// The object's key; `None` for bookmarks and errors.
     pub(crate) key: Option<Arc<Key>>,
-    /// 0 for errors.
+    /// The version; 0 for errors.
     pub(crate) version: u64,
-    /// The bookmark that ends the initial events.
+    /// Whether this is the bookmark that ends the initial events.
     pub(crate) initial_events_end: bool,
-    /// As it is sent: a line of JSON, or a frame of protobuf.
+    /// The encoded event: a line of JSON, or a frame of protobuf.
     pub(crate) line: Bytes,
 }
 
 impl WatchEvent {
-    /// The last of a stream that failed, which is where a real server says most of its errors.
+    /// Returns the last event of a failed stream, with which a real server reports most errors.
     pub(crate) fn error(status: &Status, codec: Codec) -> Self {
         let event_type = EventType::Error;
         let status = status.to_json();
@@ -61,7 +62,7 @@ impl WatchEvent {
     }
 }
 
-/// What a table's rows carry beside their cells.
+/// The objects in a table's rows, in addition to the cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Include {
     Nothing,
@@ -69,7 +70,7 @@ enum Include {
     Object,
 }
 
-/// `metadata` of a list.
+/// The `metadata` of a list.
 #[derive(Debug, Default)]
 pub(crate) struct ListMeta {
     pub(crate) version: u64,
@@ -129,7 +130,7 @@ impl View {
         self.codec
     }
 
-    /// One object, as the answer to a get or a write.
+    /// Encodes an object as the response to a get or a write.
     pub(crate) fn object(&self, revision: &Revision) -> Result<Bytes, Status> {
         match self.codec {
             Codec::Json => Ok(self.json_object(revision)),
@@ -137,7 +138,7 @@ impl View {
         }
     }
 
-    /// An object that is no revision, and says itself what it is.
+    /// Encodes an object that is not a revision, and has an apiVersion and a kind.
     pub(crate) fn other(&self, object: &Value) -> Result<Bytes, Status> {
         self.codec.encode(object).map_err(|error| protobuf::cannot(&self.resource.kind, error))
     }
@@ -162,7 +163,7 @@ impl View {
         }
     }
 
-    /// An object's event.
+    /// Returns the event of an object.
     pub(crate) fn event(
         &mut self,
         event_type: EventType,
@@ -195,7 +196,7 @@ impl View {
         event_line(event_type, &object)
     }
 
-    /// A bookmark, the one that ends the initial events if so asked.
+    /// Returns a bookmark, or the one that ends the initial events.
     pub(crate) fn bookmark(
         &mut self,
         version: u64,
@@ -214,7 +215,7 @@ impl View {
         }
         let object = match self.representation {
             Representation::Table(meta) => {
-                // A row for the sake of its object, which has the annotation.
+                // The row exists only for its object, which has the annotation.
                 let object = json!({
                     "kind": self.resource.kind,
                     "apiVersion": self.resource.api_version(),
@@ -232,7 +233,7 @@ impl View {
         Ok(WatchEvent { event_type, key: None, version, initial_events_end, line })
     }
 
-    /// apiVersion and kind of what is shown.
+    /// Returns the apiVersion and kind of the representation.
     fn type_meta(&self) -> (String, &str) {
         match self.representation {
             Representation::Metadata(meta) => {
@@ -251,7 +252,7 @@ impl View {
         }
     }
 
-    /// A list, and how many bytes it is (of a table: none, it is made as a whole).
+    /// Returns a list and its size in bytes. A table, which is encoded as a whole, has no size.
     pub(crate) fn list(
         &self,
         meta: &ListMeta,
@@ -273,7 +274,7 @@ impl View {
         let (api_version, kind) = self.list_type_meta();
         let mut meta = meta.to_json();
         if self.resource.custom && self.representation == Representation::Object {
-            // Lists of custom objects say it even where there is no more.
+            // Lists of custom objects include it even if it is empty.
             let token = meta["continue"].take();
             meta["continue"] = token.as_str().unwrap_or_default().into();
         }
@@ -304,8 +305,8 @@ impl View {
         (Body::chunks(stream::iter(chunks)), len)
     }
 
-    /// An item of a list. Those of built-in kinds come without apiVersion and kind, as from a real
-    /// server; clients must not rely on them.
+    /// Writes an item of a list. Items of built-in kinds have no apiVersion and kind, as on a real
+    /// server; clients must not depend on them.
     fn push_item(&self, out: &mut Vec<u8>, item: &Revision) {
         if self.representation == Representation::Object
             && !self.resource.custom
@@ -374,7 +375,7 @@ impl View {
     }
 }
 
-/// The line of an event whose object is no revision, such as the `Status` of an ERROR.
+/// Returns the line of an event whose object is not a revision, such as the `Status` of an ERROR.
 pub(crate) fn event_line(event_type: EventType, object: &[u8]) -> Bytes {
     let opening = event_type.opening();
     let mut line = Vec::with_capacity(opening.len() + object.len() + EVENT_CLOSING.len());

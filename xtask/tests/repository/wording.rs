@@ -16,7 +16,7 @@ const ACTORS: [&str; 3] = [concat!("who", "ever"), concat!("some", "body"), conc
 /// Paths that are not clean yet, and how many findings each may have. This list must shrink: lower a number after cleaning up, and
 /// remove the entry when it reaches zero. Add nothing.
 const NOT_CLEAN_YET: [(&str, usize); 13] = [
-    ("crates/embedded-apiserver", 61),
+    ("crates/embedded-apiserver", 30),
     ("crates/kube-informer/src/delta_fifo", 4),
     ("crates/kube-informer/src/indexer", 13),
     ("crates/kube-informer/src/informer/core.rs", 1),

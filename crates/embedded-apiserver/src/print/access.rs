@@ -1,11 +1,11 @@
-//! Who may do what.
+//! RBAC.
 
 use serde_json::Value;
 
 use super::read::{age, items, name, text as string};
 use super::{AGE, NAME, Printer, text, wide};
 
-/// Role bindings, and those of clusters.
+/// Role bindings and cluster role bindings.
 pub(super) static BINDING: Printer = Printer {
     columns: &[
         NAME,

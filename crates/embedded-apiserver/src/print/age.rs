@@ -1,8 +1,8 @@
-//! Points in time as people read them: `45s`, `3m10s`, `5h`, `2d3h`.
+//! Human-readable ages: `45s`, `3m10s`, `5h`, `2d3h`.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// The longest span there is: nanoseconds in 64 bits, which is where clients stop counting too.
+/// The longest span: 64-bit nanoseconds, which is also the limit of Go's clients.
 const MAX: SignedDuration = SignedDuration::from_nanos(i64::MAX);
 
 const MINUTE: i64 = 60;
@@ -10,17 +10,17 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// An RFC 3339 timestamp, or none if the text is no such thing or stands for a time never set.
+/// Parses an RFC 3339 timestamp. Returns `None` if the text is invalid or stands for an unset time.
 pub(super) fn parse(text: &str) -> Option<Timestamp> {
     if is_unset(text) || !is_rfc3339(text) { None } else { text.parse().ok() }
 }
 
-/// Whether a client wrote this for a time it never set: the year 1 is a Go program's zero time.
+/// Returns whether a client wrote this for an unset time: Go's zero time is in the year 1.
 pub(super) fn is_unset(text: &str) -> bool {
     matches!(text, "" | "null" | "0001-01-01T00:00:00Z")
 }
 
-/// Whether the text has the shape of RFC 3339, of which jiff reads a superset.
+/// Returns whether the text has the form of RFC 3339. jiff parses a superset of it.
 fn is_rfc3339(text: &str) -> bool {
     let bytes = text.as_bytes();
     let at = |index: usize| bytes.get(index).copied();
@@ -32,20 +32,20 @@ fn is_rfc3339(text: &str) -> bool {
         && (bytes.ends_with(b"Z") || zone == Some(b':'))
 }
 
-/// How long ago an instant was.
+/// Returns how long ago an instant was.
 pub(super) fn since(instant: Option<Timestamp>, now: Timestamp) -> String {
     instant.map_or_else(|| "<unknown>".to_owned(), |instant| between(instant, now))
 }
 
-/// The time from one instant to a later one.
+/// Returns the time from one instant to a later one.
 pub(super) fn between(start: Timestamp, end: Timestamp) -> String {
     human(end.duration_since(start))
 }
 
-/// A span with two or three significant figures.
+/// Formats a span with two or three significant digits.
 fn human(span: SignedDuration) -> String {
     let seconds = span.min(MAX).as_secs();
-    // Clocks differ: what is less than two seconds ahead counts as now.
+    // Clocks differ: an instant less than two seconds ahead counts as now.
     if seconds < -1 {
         "<invalid>".to_owned()
     } else if seconds < 2 * MINUTE {
@@ -69,7 +69,7 @@ fn human(span: SignedDuration) -> String {
     }
 }
 
-/// Two units, the smaller one left out when it is zero.
+/// Formats two units, and omits the smaller one if it is zero.
 fn pair(seconds: i64, large: (i64, char), small: (i64, char)) -> String {
     let (many, rest) = (seconds / large.0, seconds % large.0 / small.0);
     if rest == 0 {

@@ -1,4 +1,4 @@
-//! kubectl's columns for clients that have the objects and not the table.
+//! kubectl's columns, for clients that have objects instead of a table.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::{ColumnDefinition, Printer, custom, printer};
 use crate::kinds::{PrinterColumn, crd};
 
-/// What `kubectl get` shows of objects, worked out from the objects themselves.
+/// Computes the columns of `kubectl get` from objects.
 ///
-/// kubectl asks the server for a table. Who has the object anyway, from a watch, can have the same
-/// cells without asking again:
+/// kubectl requests a table from the server. A client that already has the object, such as from a
+/// watch, can compute the same cells without another request:
 ///
 /// ```
 /// use embedded_apiserver::Columns;
@@ -40,17 +40,17 @@ enum Source {
     Custom(Vec<PrinterColumn>),
 }
 
-/// One of the [`Columns`].
+/// A column of [`Columns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Column<'a> {
-    /// The name, such as `Nominated Node`; kubectl shows it in capital letters.
+    /// The name, such as `Nominated Node`. kubectl prints it in capital letters.
     pub name: &'a str,
-    /// Whether kubectl shows it with `-o wide` only.
+    /// Whether kubectl shows it only with `-o wide`.
     pub wide: bool,
 }
 
-/// Why [`Columns::custom`] cannot tell: it was given no definition, or one without that version.
+/// The error of [`Columns::custom`]: the value is not a definition, or lacks the version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoColumns(String);
 
@@ -69,16 +69,16 @@ impl fmt::Debug for Columns {
 }
 
 impl Columns {
-    /// The columns of a resource of Kubernetes' own, such as `("apps", "deployments")`. Resources
-    /// that it does not know have a name and an age.
+    /// Returns the columns of a built-in resource, such as `("apps", "deployments")`. Unknown
+    /// resources have a name and an age.
     pub fn built_in(group: &str, plural: &str) -> Self {
         let printer = printer(group, plural);
         Self { definitions: printer.columns.to_vec(), source: Source::BuiltIn(printer) }
     }
 
-    /// The columns that a `CustomResourceDefinition` has for one of its versions: the name, and its
-    /// `additionalPrinterColumns`, or the age if there are none. A column whose path cannot be read
-    /// is there, and empty.
+    /// Returns the columns of a version of a `CustomResourceDefinition`: the name and its
+    /// `additionalPrinterColumns`, or the age if there are none. A column with an invalid path is
+    /// empty.
     pub fn custom(definition: &Value, version: &str) -> Result<Self, NoColumns> {
         let versions = definition["spec"]["versions"].as_array().ok_or_else(|| {
             NoColumns(
@@ -97,14 +97,14 @@ impl Columns {
         Ok(Self { definitions: custom::columns(&columns), source: Source::Custom(columns) })
     }
 
-    /// Which columns there are, in their order.
+    /// Returns the columns in order.
     pub fn definitions(&self) -> impl Iterator<Item = Column<'_>> {
         self.definitions.iter().map(|it| Column { name: &it.name, wide: it.priority != 0 })
     }
 
-    /// The cells of an object at a point in time, as many as there are columns, in their order, as
-    /// kubectl prints them: what is not there is empty, of several lines only the first is shown. No
-    /// cell has control characters in it.
+    /// Returns the cells of an object at a point in time, one for each column, as kubectl prints
+    /// them. Missing values are empty, and only the first of several lines is shown. Cells contain
+    /// no control characters.
     pub fn cells(&self, object: &Value, now: Timestamp) -> Vec<String> {
         let cells = match &self.source {
             Source::BuiltIn(printer) => (printer.cells)(object, now),
@@ -125,7 +125,7 @@ fn shown(cell: &Value) -> String {
     }
 }
 
-/// What would move the cursor or change the colours of a terminal is spelt out.
+/// Escapes characters that would move the cursor or change the colours of a terminal.
 fn printable(text: &str) -> String {
     if !text.contains(char::is_control) {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Kinds of which there is little to show: namespaces, configuration, and all that have no printer.
+//! Kinds with few columns: namespaces, configuration, and all kinds without their own printer.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::{AGE, NAME, Printer, column, text};
 pub(super) static NAMESPACE: Printer = Printer {
     columns: &[NAME, text("Status", "Whether the namespace is in use or being deleted."), AGE],
     cells: |object, now| {
-        // The phase is defaulted, wherever an object comes from.
+        // The phase has a default, whatever the object's source.
         let phase = text_or(&object["status"]["phase"], "Active");
         vec![name(object).into(), phase.into(), age(object, now).into()]
     },
@@ -55,14 +55,14 @@ pub(super) static RUNTIME_CLASS: Printer = Printer {
     },
 };
 
-/// What a real server has no printer for, and custom resource definitions: they show when they were
-/// created instead of their age.
+/// Kinds for which a real server has no printer, and custom resource definitions. They show the
+/// time of creation instead of the age.
 pub(super) static CREATED: Printer = Printer {
     columns: &[NAME, column("Created At", "date", "When the object was created.", 0)],
     cells: |object, _| vec![name(object).into(), created_at(object).into()],
 };
 
-/// Everything else.
+/// All other kinds.
 pub(super) static OTHER: Printer = Printer {
     columns: &[NAME, AGE],
     cells: |object, now| vec![name(object).into(), age(object, now).into()],

@@ -1,4 +1,4 @@
-//! Custom resources, whose columns their definition names by path.
+//! Custom resources, whose definitions have columns with JSON paths.
 
 use jiff::Timestamp;
 use serde_json::{Number, Value};
@@ -36,9 +36,10 @@ pub(super) fn cells(columns: &[PrinterColumn], object: &Value, now: Timestamp) -
     cells
 }
 
-/// The cell is null where the path finds nothing, or a value that does not fit the column's type.
+/// Returns the cell, which is null if the path finds nothing or a value that does not match the
+/// column's type.
 fn cell(column: &PrinterColumn, object: &Value, now: Timestamp) -> Value {
-    // A path that cannot be read should have been refused with its definition.
+    // The definition of an invalid path should have been rejected.
     let Ok(path) = JsonPath::parse(&column.json_path) else { return Value::Null };
     let Some(value) = path.find(object).into_iter().next() else { return Value::Null };
     match column.kind.as_str() {
@@ -65,7 +66,7 @@ fn integer(value: &Value) -> Value {
     value.as_i64().or(truncated).into()
 }
 
-/// A whole number has no decimal point, whichever way the object spelt it.
+/// Formats whole numbers without a decimal point, however the object spells them.
 fn number(value: &Value) -> Value {
     match value.as_f64() {
         Some(fraction) if value.is_f64() && is_whole(fraction) => (fraction as i64).into(),
@@ -74,12 +75,12 @@ fn number(value: &Value) -> Value {
     }
 }
 
-/// Whether the number is an integer of which a float keeps every digit.
+/// Returns whether the number is an integer that a float represents exactly.
 fn is_whole(number: f64) -> bool {
     number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0
 }
 
-/// Any value as the text of a cell: lists and objects as JSON.
+/// Returns a value as the text of a cell. Lists and objects are JSON.
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::Null => "<no value>".to_owned(),
@@ -90,8 +91,8 @@ pub(super) fn text(value: &Value) -> String {
     }
 }
 
-/// JSON in which `<`, `>` and `&` are escaped, so that it may stand in a web page: real
-/// servers write it like this. These characters occur within strings only.
+/// Returns JSON in which `<`, `>` and `&` are escaped for use in HTML, as on a real server. These
+/// characters occur only within strings.
 fn json_text(value: &Value) -> String {
     let mut json = value.to_string();
     for special in ['<', '>', '&', '\u{2028}', '\u{2029}'] {
@@ -100,7 +101,8 @@ fn json_text(value: &Value) -> String {
     json
 }
 
-/// Digits, or an exponent of at least two digits for what is very large or very small.
+/// Formats a number as digits, or with an exponent of at least two digits if it is very large or
+/// very small.
 fn number_text(number: &Number) -> String {
     let Some(fraction) = number.as_f64().filter(|_| number.is_f64()) else {
         return number.to_string();

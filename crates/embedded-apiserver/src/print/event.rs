@@ -1,4 +1,4 @@
-//! Events, in the core group and in `events.k8s.io`, which has other names for the same fields.
+//! Events, in the core group and in `events.k8s.io`, which names some fields differently.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -26,7 +26,7 @@ const COLUMNS: &[ColumnDefinition] = &[
     name_column(1),
 ];
 
-/// What the fields are called that differ between the groups.
+/// The names of the fields that differ between the groups.
 struct Fields {
     object: &'static str,
     message: &'static str,
@@ -64,7 +64,7 @@ fn cells(event: &Value, fields: &Fields, now: Timestamp) -> Vec<Value> {
         Some(series) => (time(&series["lastObservedTime"]), int(&series["count"])),
         None => (time(&event[fields.last]).or(first), int(&event[fields.count])),
     };
-    // An event that happened once has no count in the newer API.
+    // In the newer API, an event that happened once has no count.
     let count = if series.is_none() && count == 0 { 1 } else { count };
     let object = &event[fields.object];
     vec![
@@ -81,7 +81,7 @@ fn cells(event: &Value, fields: &Fields, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// `pod/web-0`.
+/// Returns `pod/web-0`.
 fn target(object: &Value) -> String {
     let kind = string(&object["kind"]).to_lowercase();
     match string(&object["name"]) {
@@ -90,7 +90,7 @@ fn target(object: &Value) -> String {
     }
 }
 
-/// `kubelet, node-1`.
+/// Returns `kubelet, node-1`.
 fn source(event: &Value, fields: &Fields) -> String {
     let source = &event[fields.source];
     let component = text_or(&source["component"], string(&event[fields.reporter]));

@@ -1,4 +1,4 @@
-//! What the tests of the printers share.
+//! Fixtures for the tests of the printers.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::kinds::{NameRule, PrinterColumn, Resource};
 
-/// The instant that every test takes for the present.
+/// The current time in every test.
 pub(super) fn now() -> Timestamp {
     "2026-01-01T00:00:00Z".parse().unwrap()
 }
@@ -49,7 +49,7 @@ pub(super) fn printer_column(name: &str, kind: &str, json_path: &str) -> Printer
     }
 }
 
-/// Asserts that objects print as whole rows, each case being a behaviour, an object and its cells.
+/// Asserts that objects print as these rows. Each case is a behaviour, an object and its cells.
 pub(super) fn assert_rows<const N: usize>(
     group: &str,
     plural: &str,
@@ -62,7 +62,7 @@ pub(super) fn assert_rows<const N: usize>(
     }
 }
 
-/// Asserts on names, types and priorities of a resource's columns.
+/// Asserts the names, types and priorities of a resource's columns.
 pub(super) fn assert_columns(group: &str, plural: &str, expected: &[(&str, &str, i32)]) {
     let columns = super::columns(&builtin(group, plural));
     let actual: Vec<_> = columns.iter().map(|c| (&*c.name, &*c.kind, c.priority)).collect();

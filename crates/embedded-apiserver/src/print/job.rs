@@ -1,4 +1,4 @@
-//! Jobs and what makes them.
+//! Jobs and cron jobs.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -63,7 +63,8 @@ fn status(job: &Value) -> &'static str {
     }
 }
 
-/// A job without a number of completions is done when one pod is, however many run side by side.
+/// Formats the completions. A job without `completions` is complete when one pod is, however many
+/// run in parallel.
 fn completions(job: &Value) -> String {
     let spec = &job["spec"];
     let succeeded = int(&job["status"]["succeeded"]);
@@ -107,7 +108,7 @@ fn cron_job(object: &Value, now: Timestamp) -> Vec<Value> {
         name(object).into(),
         string(&spec["schedule"]).into(),
         spec["timeZone"].as_str().unwrap_or("<none>").into(),
-        // A text, in spite of the column's type.
+        // A string, despite the column's type.
         if flag(&spec["suspend"]) { "True" } else { "False" }.into(),
         items(&status["active"]).len().into(),
         last_schedule.into(),

@@ -1,16 +1,16 @@
-//! The part of Kubernetes' `JSONPath` that printer columns are written in.
+//! The subset of Kubernetes' `JSONPath` that printer columns use.
 //!
-//! Fields (`.spec.replicas`, `['spec']`), elements (`[0]`, `[-1]`, `[*]`), children (`.*`) and
-//! filters of arrays (`[?(@.type=="Ready")]`). In a field's name a backslash takes the special
-//! meaning from a dot, within quotes and brackets too: `['example\.com/size']`.
+//! It has fields (`.spec.replicas`, `['spec']`), elements (`[0]`, `[-1]`, `[*]`), children (`.*`)
+//! and array filters (`[?(@.type=="Ready")]`). In a field's name a backslash escapes a dot, also
+//! within quotes and brackets: `['example\.com/size']`.
 
 use serde_json::{Number, Value};
 
-/// Longer paths than any column has.
+/// Longer than any column's path.
 const MAX_LENGTH: usize = 1024;
 const MAX_STEPS: usize = 64;
 
-/// A path to values inside an object.
+/// A path to values in an object.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JsonPath {
     steps: Vec<Step>,
@@ -18,21 +18,21 @@ pub(crate) struct JsonPath {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
-    /// The value of a key of an object.
+    /// The value of an object's key.
     Field(String),
-    /// The values of an object or array.
+    /// All values of an object or array.
     Children,
-    /// One element of an array, from its end if negative.
+    /// An element of an array, from its end if negative.
     Index(i64),
     /// All elements of an array.
     Elements,
-    /// The elements of an array that pass a test.
+    /// The elements of an array that match.
     Filter(Filter),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Filter {
-    /// From the element to what is tested.
+    /// The path from the element to the tested value.
     steps: Vec<Step>,
     test: Test,
 }
@@ -45,7 +45,7 @@ enum Test {
 }
 
 impl JsonPath {
-    /// Reads a path; the error says what in it was not understood.
+    /// Parses a path. The error names the invalid part.
     pub(crate) fn parse(path: &str) -> Result<Self, String> {
         if path.len() > MAX_LENGTH {
             return Err(format!("a JSONPath may have at most {MAX_LENGTH} bytes"));
@@ -62,14 +62,14 @@ impl JsonPath {
         Ok(Self { steps })
     }
 
-    /// The values at the path; none if it does not apply to the object.
+    /// Returns the values at the path, or none if it does not apply to the object.
     pub(crate) fn find<'a>(&self, object: &'a Value) -> Vec<&'a Value> {
         walk(&self.steps, object).unwrap_or_default()
     }
 }
 
-/// Follows the steps. None means that one was at odds with the data, such as an index past the end,
-/// which leaves nothing of the whole, whereas a missing field only leaves out the value it is of.
+/// Follows the steps. Returns `None` if a step contradicts the data, such as an index past the end,
+/// which makes the whole result empty. A missing field omits only its own value.
 fn walk<'a>(steps: &[Step], object: &'a Value) -> Option<Vec<&'a Value>> {
     let mut values = vec![object];
     for step in steps {
@@ -92,7 +92,7 @@ fn walk<'a>(steps: &[Step], object: &'a Value) -> Option<Vec<&'a Value>> {
                 Step::Index(_) | Step::Elements if value.is_null() => {}
                 Step::Index(index) => found.push(element(value.as_array()?, *index)?),
                 Step::Elements => match value.as_array()?.as_slice() {
-                    // A real server goes no further either once it meets an empty array.
+                    // A real server also stops at an empty array.
                     [] => break,
                     elements => found.extend(elements),
                 },
@@ -110,7 +110,7 @@ fn element(elements: &[Value], index: i64) -> Option<&Value> {
 }
 
 impl Filter {
-    /// None if the two sides cannot be compared.
+    /// Returns `None` if the two sides cannot be compared.
     fn passes(&self, element: &Value) -> Option<bool> {
         let values = walk(&self.steps, element);
         if self.test == Test::Exists {
@@ -125,7 +125,8 @@ impl Filter {
     }
 }
 
-/// Whether two values of one type are equal; integers and fractions are different types here.
+/// Returns whether two values of the same type are equal. Integers and fractions are different
+/// types here.
 fn equal(left: &Value, right: &Value) -> Option<bool> {
     let comparable = match (left, right) {
         (Value::String(_), Value::String(_)) | (Value::Bool(_), Value::Bool(_)) => true,
@@ -137,7 +138,7 @@ fn equal(left: &Value, right: &Value) -> Option<bool> {
 
 struct Parser<'a> {
     rest: &'a str,
-    /// Within `[?(…)]`, where a name also ends at an operator.
+    /// Inside `[?(…)]`, where an operator also ends a name.
     in_filter: bool,
 }
 
@@ -217,7 +218,7 @@ impl Parser<'_> {
         if inside == "*" {
             steps.push(Step::Elements);
         } else if let Some(name) = quoted {
-            // Quotes do not protect dots: `['a.b']` is `.a.b`, as it is on a real server.
+            // Quotes do not protect dots: `['a.b']` is `.a.b`, as on a real server.
             let path = format!(".{name}");
             steps.extend(Parser { rest: &path, in_filter: false }.steps()?);
         } else if let Ok(index) = inside.parse() {
@@ -231,7 +232,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A filter, after its `[?(`.
+    /// Parses a filter after its `[?(`.
     fn filter(&mut self) -> Result<Filter, String> {
         if self.in_filter {
             return Err("a filter within a filter is not supported".to_owned());

@@ -1,4 +1,4 @@
-//! Services, and what leads to them and from them.
+//! Services, endpoints, ingresses and network policies.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::read::{age, default_name, int, items, maybe_int, name, text as string
 use super::selector::{labels, selector};
 use super::{AGE, NAME, Printer, text, wide};
 
-/// Lists are cut after this many, with a note on how many more there are.
+/// The number of list items that are shown, followed by the number of others.
 const SHOWN: usize = 3;
 
 pub(super) static SERVICE: Printer = Printer {
@@ -59,7 +59,7 @@ fn external_ip(service: &Value) -> String {
     }
 }
 
-/// The addresses or names of load balancers, sorted, each once.
+/// Returns the addresses or names of load balancers, sorted and without duplicates.
 fn balancers(object: &Value) -> Vec<&str> {
     let addresses: BTreeSet<_> = items(&object["status"]["loadBalancer"]["ingress"])
         .iter()
@@ -69,7 +69,7 @@ fn balancers(object: &Value) -> Vec<&str> {
     addresses.into_iter().collect()
 }
 
-/// `80:30080/TCP,53/UDP`.
+/// Returns `80:30080/TCP,53/UDP`.
 fn service_ports(ports: &[Value]) -> String {
     if ports.is_empty() {
         return "<none>".to_owned();
@@ -113,7 +113,7 @@ fn hosts(rules: &[Value]) -> String {
     let mut hosts = Vec::new();
     let mut more = false;
     for rule in rules {
-        // A rule for all hosts counts as one more, although it has none to show.
+        // A rule for all hosts counts as one more, although it has no host to show.
         more |= hosts.len() == SHOWN;
         if !more && !string(&rule["host"]).is_empty() {
             hosts.push(string(&rule["host"]));
@@ -144,7 +144,7 @@ fn endpoints(subsets: &[Value]) -> String {
         let addresses = items(&subset["addresses"]).iter().map(|address| string(&address["ip"]));
         let ports = items(&subset["ports"]);
         count += addresses.len() * ports.len().max(1);
-        // The product of the two may be huge, of which only the first few are needed.
+        // The product of the two may be huge, but only the first few are needed.
         if ports.is_empty() {
             shown.extend(addresses.map(str::to_owned).take(SHOWN - shown.len()));
         } else {
@@ -186,7 +186,7 @@ pub(super) static ENDPOINT_SLICE: Printer = Printer {
     },
 };
 
-/// A port's number, or its name, or `*` for all ports.
+/// Returns a port's number, or its name, or `*` for all ports.
 fn slice_port(port: &Value) -> String {
     match (maybe_int(&port["port"]), port["name"].as_str()) {
         (Some(number), _) => number.to_string(),
@@ -223,7 +223,7 @@ pub(super) static INGRESS_CLASS: Printer = Printer {
     },
 };
 
-/// What makes a class the one of ingresses that name none.
+/// The annotation of the default ingress class.
 const DEFAULT_INGRESS_CLASS: &str = "ingressclass.kubernetes.io/is-default-class";
 
 fn parameters(value: &Value) -> String {

@@ -1,4 +1,4 @@
-//! Pods, whose status says the one thing about all of their containers that matters most.
+//! Pods, whose status summarises all of their containers.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
         summary.reason.into(),
         restarts.into(),
         age(pod, now).into(),
-        // Of the two fields for addresses the older one wins where they differ.
+        // If the two fields for addresses differ, the older one takes precedence.
         text_or(&status["podIP"], text_or(&status["podIPs"][0]["ip"], "<none>")).into(),
         text_or(&spec["nodeName"], "<none>").into(),
         text_or(&status["nominatedNodeName"], "<none>").into(),
@@ -46,13 +46,13 @@ fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// Containers that run for as long as the pod does.
+/// Returns the number of containers that run as long as the pod does.
 fn container_count(spec: &Value) -> usize {
     let sidecars = items(&spec["initContainers"]).iter().filter(|container| is_sidecar(container));
     items(&spec["containers"]).len() + sidecars.count()
 }
 
-/// An init container that is restarted, and so keeps running beside the others.
+/// Returns whether an init container is restarted, and so keeps running beside the others.
 fn is_sidecar(container: &Value) -> bool {
     string(&container["restartPolicy"]) == "Always"
 }
@@ -80,7 +80,7 @@ impl Restarts {
     }
 }
 
-/// What the containers of a pod come to.
+/// A summary of a pod's containers.
 #[derive(Debug)]
 struct Summary {
     reason: String,
@@ -95,7 +95,7 @@ impl Summary {
             Self { reason: phase_reason(status), ready: 0, restarts: Restarts::default() };
         let (initializing, sidecar_restarts) = summary.add_init_containers(pod);
         if !initializing || condition(pod, "Initialized") == "True" {
-            // What happened before the pod was up does not count any more.
+            // Restarts before the pod was initialized no longer count.
             summary.restarts = sidecar_restarts;
             summary.add_containers(pod);
         }
@@ -108,8 +108,8 @@ impl Summary {
         summary
     }
 
-    /// Goes through the init containers up to the first that has not done its part, if any.
-    /// Returns whether there is one, and the restarts of sidecars among those it went through.
+    /// Adds the init containers up to the first that is not complete, if any. Returns whether there
+    /// is one, and the restarts of the sidecars before it.
     fn add_init_containers(&mut self, pod: &Value) -> (bool, Restarts) {
         let specs = items(&pod["spec"]["initContainers"]);
         let mut sidecar_restarts = Restarts::default();
@@ -139,8 +139,8 @@ impl Summary {
         (false, sidecar_restarts)
     }
 
-    /// Goes through the containers from the last to the first, so that the first with something to
-    /// say is the one that is heard.
+    /// Adds the containers from the last to the first, so that the first with a reason takes
+    /// precedence.
     fn add_containers(&mut self, pod: &Value) {
         let mut running = false;
         let mut failure = None;
@@ -162,7 +162,7 @@ impl Summary {
                 (waiting, _) => waiting.clone_into(&mut self.reason),
             }
         }
-        // One container that is done does not complete a pod in which others still run.
+        // A completed container does not complete a pod in which others still run.
         if self.reason == "Completed" {
             if running && has_condition(pod, "Ready", "True") {
                 "Running".clone_into(&mut self.reason);
@@ -175,7 +175,7 @@ impl Summary {
     }
 }
 
-/// The reason as far as the pod itself goes.
+/// Returns the reason of the pod itself.
 fn phase_reason(status: &Value) -> String {
     let gated = items(&status["conditions"]).iter().any(|condition| {
         string(&condition["type"]) == "PodScheduled"
@@ -187,25 +187,25 @@ fn phase_reason(status: &Value) -> String {
     text_or(&status["reason"], string(&status["phase"])).to_owned()
 }
 
-/// Whether any of the pod's conditions is of this type and status.
+/// Returns whether the pod has a condition of this type and status.
 fn has_condition(pod: &Value, kind: &str, status: &str) -> bool {
     items(&pod["status"]["conditions"]).iter().any(|condition| {
         string(&condition["type"]) == kind && string(&condition["status"]) == status
     })
 }
 
-/// Whether the container of a status is a sidecar by the pod's spec.
+/// Returns whether the container of a status is a sidecar in the pod's spec.
 fn is_sidecar_status(container: &Value, specs: &[Value]) -> bool {
     let name = string(&container["name"]);
     specs.iter().rfind(|spec| string(&spec["name"]) == name).is_some_and(is_sidecar)
 }
 
-/// The exit code of a container that has terminated.
+/// Returns the exit code of a terminated container.
 fn exit_code(state: &Value) -> Option<i32> {
     state["terminated"].is_object().then(|| int(&state["terminated"]["exitCode"]))
 }
 
-/// Why a container has terminated: `Error`, `Signal:9`, `ExitCode:1`.
+/// Returns why a container has terminated: `Error`, `Signal:9`, `ExitCode:1`.
 fn termination(state: &Value) -> String {
     let terminated = &state["terminated"];
     match (string(&terminated["reason"]), int(&terminated["signal"])) {

@@ -1,4 +1,4 @@
-//! How many and how much: autoscalers, budgets of disruptions, quotas, priorities.
+//! Autoscalers, disruption budgets, quotas, priorities and webhooks.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::read::{age, entries, flag, int, items, maybe_int, name, text as string};
 use super::{AGE, NAME, Printer, column, integer, text};
 
-/// How many of an autoscaler's metrics are shown.
+/// The number of an autoscaler's metrics that are shown.
 const METRICS_SHOWN: usize = 2;
 
 pub(super) static AUTOSCALER: Printer = Printer {
@@ -82,7 +82,7 @@ fn metric(spec: &Value, status: &Value) -> String {
     }
 }
 
-/// A quantity, or a number or percentage: as it was written.
+/// Returns a quantity, number or percentage as it was written.
 fn quantity(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -122,7 +122,7 @@ pub(super) static QUOTA: Printer = Printer {
     cells: |object, now| {
         let (hard, used) = (&object["status"]["hard"], &object["status"]["used"]);
         let (mut requests, mut limits) = (Vec::new(), Vec::new());
-        // The entries of a map are in the order of their names.
+        // The entries of a map are sorted by name.
         for (resource, hard) in entries(hard) {
             let used = quantity(&used[resource]).unwrap_or_else(|| "0".to_owned());
             let hard = quantity(hard).unwrap_or_else(|| "0".to_owned());
@@ -157,7 +157,7 @@ pub(super) static PRIORITY_CLASS: Printer = Printer {
     },
 };
 
-/// Webhooks of admission, of both kinds.
+/// Mutating and validating admission webhooks.
 pub(super) static WEBHOOKS: Printer = Printer {
     columns: &[NAME, integer("Webhooks", "How many there are in it."), AGE],
     cells: |object, now| {

@@ -1,22 +1,22 @@
-//! Labels and label selectors, as one writes them for `kubectl get -l`.
+//! Labels and label selectors, in the syntax of `kubectl get -l`.
 
 use serde_json::Value;
 
 use super::read::{entries, items, size, text};
 
-/// `a=1,b=2`, or `<none>`.
+/// Returns `a=1,b=2`, or `<none>`.
 pub(super) fn labels(value: &Value) -> String {
     let mut labels: Vec<_> = entries(value).map(|(key, value)| equals(key, value)).collect();
     labels.sort_unstable();
     or_none(labels.join(","))
 }
 
-/// A `LabelSelector` on one line, or `<none>` if it selects by nothing.
+/// Returns a `LabelSelector` on one line, or `<none>` if it is empty.
 pub(super) fn selector(value: &Value) -> String {
     requirements(value).map_or_else(|| "<error>".to_owned(), or_none)
 }
 
-/// A `LabelSelector` on one line, empty if it selects by nothing; none if it makes no sense.
+/// Returns a `LabelSelector` on one line, which may be empty, or `None` if it is invalid.
 pub(super) fn requirements(value: &Value) -> Option<String> {
     let labels = &value["matchLabels"];
     let expressions = items(&value["matchExpressions"]);

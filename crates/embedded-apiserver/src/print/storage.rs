@@ -1,4 +1,4 @@
-//! Persistent volumes and claims to them.
+//! Persistent volumes, claims, and storage classes.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::read::{age, default_name, flag, is_deleting, items, name, text as string, text_or};
 use super::{AGE, ColumnDefinition, NAME, Printer, column, text, wide};
 
-/// Where the class was before there was a field for it; it still wins.
+/// The annotation that preceded the field for the class. It still takes precedence.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// What makes a class the one of claims that name none.
+/// The annotations of the default storage class.
 const DEFAULT_STORAGE_CLASS: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
@@ -175,7 +175,7 @@ fn attributes_class(spec: &Value) -> &str {
     spec["volumeAttributesClassName"].as_str().unwrap_or("<unset>")
 }
 
-/// `RWO,ROX`, always in this order.
+/// Returns `RWO,ROX`, always in this order.
 fn access_modes(modes: &Value) -> String {
     let known = [
         ("ReadWriteOnce", "RWO"),

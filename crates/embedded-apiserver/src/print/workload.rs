@@ -1,4 +1,4 @@
-//! Controllers of pods that keep running.
+//! Controllers of long-running pods.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -35,12 +35,12 @@ fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
         age(object, now).into(),
         containers.into(),
         images.into(),
-        // Unlike the selectors of the others: empty if there is none.
+        // Unlike other selectors, this one is empty if there is none.
         selector.unwrap_or_else(|| "<invalid>".to_owned()).into(),
     ]
 }
 
-/// Replica sets, and replication controllers, from which they descend.
+/// Replica sets, and replication controllers, their predecessors.
 const REPLICA_COLUMNS: &[ColumnDefinition] = &[
     NAME,
     integer("Desired", "How many pods there should be."),
@@ -147,12 +147,12 @@ fn daemon_set(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The number of pods there should be, which is one if the object does not say.
+/// Returns the desired number of pods. The default is one.
 fn replicas(object: &Value) -> i32 {
     maybe_int(&object["spec"]["replicas"]).unwrap_or(1)
 }
 
-/// The names and the images of a pod template's containers.
+/// Returns the names and the images of a pod template's containers.
 pub(super) fn containers(template: &Value) -> [String; 2] {
     let containers = items(&template["spec"]["containers"]);
     ["name", "image"].map(|field| {

@@ -1,10 +1,10 @@
-//! Selection by fields.
+//! Field selectors.
 
 use std::fmt;
 
 /// A conjunction of terms on fields, such as `status.phase=Running,metadata.name!=web-0`.
 ///
-/// Which fields there are is for the resource to say; to the selector they are names. The default
+/// The selector treats fields as names: the resource defines which of them exist. The default
 /// selector is empty and matches everything.
 ///
 /// ```
@@ -17,7 +17,7 @@ use std::fmt;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldSelector {
-    /// In the order of their printed form.
+    /// Sorted by their printed form.
     terms: Vec<Term>,
 }
 
@@ -28,7 +28,7 @@ struct Term {
     value: Box<str>,
 }
 
-/// How a term of a [`FieldSelector`] compares.
+/// The operator of a term in a [`FieldSelector`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldOperator {
     /// `=` or `==`.
@@ -38,10 +38,9 @@ pub enum FieldOperator {
 }
 
 impl FieldSelector {
-    /// Parses the value of a `fieldSelector` parameter; the error is the sentence that Kubernetes
-    /// answers with.
+    /// Parses the value of a `fieldSelector` parameter. The error is Kubernetes' message.
     ///
-    /// In values, `\`, `,` and `=` are written with a backslash before them.
+    /// In values, `\`, `,` and `=` are escaped with a backslash.
     ///
     /// ```
     /// use embedded_apiserver::selector::FieldSelector;
@@ -56,7 +55,7 @@ impl FieldSelector {
     /// ```
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = split_terms(text);
-        // Of several errors Kubernetes reports that of the term that sorts first.
+        // If there are several errors, Kubernetes reports that of the term that sorts first.
         parts.sort_unstable();
         let mut terms = Vec::with_capacity(parts.len());
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
@@ -64,17 +63,18 @@ impl FieldSelector {
                 return Err(format!("invalid selector: '{text}'; can't understand '{part}'"));
             };
             let value = unescape(value)?;
-            // A lone operator says nothing, and is not a term.
+            // A lone operator is not a term.
             if !(field.is_empty() && value.is_empty()) {
                 terms.push(Term { field: field.into(), operator, value: value.into() });
             }
         }
-        // Not the order of the parts: `a==b` sorts before `a=a` but is printed as `a=b`.
+        // This order differs from that of the parts: `a==b` sorts before `a=a` but is printed as
+        // `a=b`.
         terms.sort_by_cached_key(Term::to_string);
         Ok(Self { terms })
     }
 
-    /// The terms: field, operator and value.
+    /// Returns the terms as field, operator and value.
     ///
     /// ```
     /// use embedded_apiserver::selector::{FieldOperator, FieldSelector};
@@ -88,8 +88,8 @@ impl FieldSelector {
         self.terms.iter().map(|term| (&*term.field, term.operator, &*term.value))
     }
 
-    /// Whether an object whose fields `get` tells is selected. A field that it does not have
-    /// compares as the empty string.
+    /// Returns whether an object is selected. `get` returns the values of its fields. A field
+    /// without a value compares as the empty string.
     pub fn matches<V: AsRef<str>>(&self, get: impl Fn(&str) -> Option<V>) -> bool {
         self.terms.iter().all(|term| {
             let value = get(&term.field);
@@ -98,7 +98,7 @@ impl FieldSelector {
         })
     }
 
-    /// The value that the field must have, if the selector asks for one in particular.
+    /// Returns the value that the field must have, if the selector requires a specific one.
     ///
     /// ```
     /// use embedded_apiserver::selector::FieldSelector;
@@ -115,13 +115,13 @@ impl FieldSelector {
         })
     }
 
-    /// Whether it has no terms, and so matches everything.
+    /// Returns whether the selector has no terms, and therefore matches everything.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 }
 
-/// Splits at the commas that have no backslash before them.
+/// Splits the text at commas that have no backslash before them.
 fn split_terms(text: &str) -> Vec<&str> {
     let mut escaped = false;
     let comma = |c| {
@@ -132,7 +132,7 @@ fn split_terms(text: &str) -> Vec<&str> {
     text.split(comma).collect()
 }
 
-/// Splits at the first operator. There are no escapes on its left side.
+/// Splits a term at its first operator. There are no escapes on the left side.
 fn split_term(term: &str) -> Option<(&str, FieldOperator, &str)> {
     let equals = term.find('=')?;
     let (field, value) = (&term[..equals], &term[equals + 1..]);

@@ -1,4 +1,4 @@
-//! The grammar of label selectors: from text to requirements.
+//! The parser of label selectors.
 
 use super::labels::{Bound, Requirement, Test, Values};
 use crate::status::FieldError;
@@ -28,7 +28,7 @@ struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// `in` and `notin` are words too, wherever a key or a value is expected.
+    /// Returns whether the token can be a key or value. `in` and `notin` can be, too.
     fn is_word(self) -> bool {
         matches!(self.kind, Kind::Word | Kind::In | Kind::NotIn)
     }
@@ -42,8 +42,8 @@ impl Token<'_> {
     }
 }
 
-/// Splits off one token at a time. All that separates tokens is ASCII, so that slices of the
-/// text always fall on character boundaries.
+/// Splits the text into tokens. All separators are ASCII, so slices are always on character
+/// boundaries.
 struct Lexer<'a> {
     rest: &'a str,
 }
@@ -66,8 +66,8 @@ impl<'a> Lexer<'a> {
             _ => self.word(),
         };
         let (text, rest) = self.rest.split_at(len);
-        // A NUL at the start of a token is the end of the selector for Kubernetes; right behind
-        // a token it only ends that.
+        // In Kubernetes, a NUL at the start of a token is the end of the selector. Directly after a
+        // token it only ends the token.
         self.rest = rest.strip_prefix('\0').unwrap_or(rest);
         Token { kind, text }
     }
@@ -90,7 +90,7 @@ struct Parser<'a> {
     ahead: Token<'a>,
 }
 
-/// The requirements in the order in which they were written.
+/// Parses requirements, in the order in which they were written.
 pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
     let mut lexer = Lexer { rest: text };
     let ahead = lexer.token();
@@ -171,11 +171,11 @@ impl<'a> Parser<'a> {
         }
         wrong.extend(check_values(key, &[text]));
         all_of(&wrong)?;
-        // Whatever did not parse has been refused just above.
+        // Invalid numbers have been rejected above.
         Ok(Bound { number: number.unwrap_or_default(), text: text.into() })
     }
 
-    /// The value behind an operator; nothing is the empty value.
+    /// Parses the value after an operator. It may be empty.
     fn word_or_nothing(&mut self) -> Result<&'a str, String> {
         if matches!(self.ahead.kind, Kind::End | Kind::Comma) {
             return Ok("");
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
         if token.is_word() { Ok(token.text) } else { token.unexpected("identifier") }
     }
 
-    /// The values in parentheses; no values at all are the one empty value.
+    /// Parses the values in parentheses. Empty parentheses are a single empty value.
     fn values(&mut self, key: &str) -> Result<Values, String> {
         let open = self.take();
         if open.kind != Kind::Open {
@@ -202,7 +202,7 @@ impl<'a> Parser<'a> {
         Ok(values.into_iter().map(Box::from).collect())
     }
 
-    /// Up to the closing parenthesis, which stays ahead.
+    /// Parses values up to the closing parenthesis, which is not consumed.
     fn value_list(&mut self) -> Result<Vec<&'a str>, String> {
         let mut values = Vec::new();
         loop {
@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
                     _ => return self.ahead.unexpected("',' or ')'"),
                 }
             } else if token.kind == Kind::Comma {
-                // Nothing on either side of a comma is an empty value.
+                // A missing value next to a comma is an empty value.
                 let ends = matches!(self.ahead.kind, Kind::Comma | Kind::Close);
                 if values.is_empty() || ends {
                     values.push("");
@@ -235,7 +235,7 @@ fn check_key(key: &str) -> Result<(), String> {
     if wrong.is_empty() {
         return Ok(());
     }
-    // Kubernetes has no path for the key here, and prints its absence.
+    // Kubernetes has no path for the key here, and prints nil.
     Err(FieldError::invalid("<nil>", key, wrong.join("; ")).to_string())
 }
 
@@ -249,7 +249,7 @@ fn check_values(key: &str, values: &[&str]) -> Vec<String> {
     values.iter().enumerate().filter_map(check).collect()
 }
 
-/// Several errors are one, in brackets.
+/// Joins several errors into one, in brackets.
 fn all_of(wrong: &[String]) -> Result<(), String> {
     match wrong {
         [] => Ok(()),
@@ -334,7 +334,7 @@ mod tests {
         let integer = "values[0]: Invalid value: \"1~\": for 'Gt', 'Lt' operators, the value must \
                        be an integer";
         assert_eq!(refused("a>1~"), format!("{prefix}[{integer}, {}]", error(0, "\"1~\"")));
-        // It is an integer, but no label has such a value.
+        // It is an integer, but not a valid label value.
         assert_eq!(refused("a>-1"), format!("{prefix}{}", error(0, "\"-1\"")));
     }
 }

@@ -1,4 +1,4 @@
-//! Selection by labels.
+//! Label selectors.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use super::grammar;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelSelector {
-    /// Sorted by key; requirements of one key stay in the order in which they were written.
+    /// Sorted by key. Requirements with the same key are in the order in which they were written.
     requirements: Vec<Requirement>,
 }
 
@@ -29,13 +29,13 @@ pub(super) struct Requirement {
     pub(super) test: Test,
 }
 
-/// What a requirement asks of the value of its key.
+/// The operator of a requirement, with its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Test {
     Exists,
     DoesNotExist,
     Equals(Box<str>),
-    /// Means the same as `Equals`, and is told apart only to be printed as it was written.
+    /// The same as `Equals`, kept separate so that it is printed as it was written.
     DoubleEquals(Box<str>),
     NotEquals(Box<str>),
     In(Values),
@@ -50,13 +50,12 @@ pub(super) type Values = Box<[Box<str>]>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bound {
     pub(super) number: i64,
-    /// As it was written: `007` stays `007`.
+    /// The number as it was written: `007` stays `007`.
     pub(super) text: Box<str>,
 }
 
 impl LabelSelector {
-    /// Parses the value of a `labelSelector` parameter; the error is the sentence that Kubernetes
-    /// answers with.
+    /// Parses the value of a `labelSelector` parameter. The error is Kubernetes' message.
     ///
     /// ```
     /// use embedded_apiserver::selector::LabelSelector;
@@ -73,7 +72,7 @@ impl LabelSelector {
         Ok(Self { requirements })
     }
 
-    /// Whether an object with these labels is selected. The labels must be sorted by key.
+    /// Returns whether an object with these labels is selected. The labels must be sorted by key.
     ///
     /// ```
     /// use embedded_apiserver::selector::LabelSelector;
@@ -90,7 +89,7 @@ impl LabelSelector {
         })
     }
 
-    /// Whether it has no requirements, and so matches everything.
+    /// Returns whether the selector has no requirements, and therefore matches everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
@@ -183,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_nul_ends_what_it_is_in() {
-        // Kubernetes' lexer takes the byte for the end of its input: a curiosity, but its own.
+        // Kubernetes' lexer treats the byte as the end of its input.
         for (text, want) in [("\0a", ""), ("a=\0,b", "a=,b"), ("a\0,b", "a,b"), ("a \0,b", "a")] {
             assert_eq!(parse(text).to_string(), want, "{text:?}");
         }

@@ -2,40 +2,40 @@
 
 use std::fmt;
 
-/// Namespace and name. Ordered as lists are: by namespace, then by name.
+/// A namespace and a name, ordered as in lists: by namespace, then by name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Both in one text, with a NUL between, which is in no name: tables are searched by this, and
-    /// each comparison costs one look into memory that is not at hand.
+    /// Both in one string, separated by a NUL, which occurs in no name. Tables are searched by key,
+    /// so each comparison costs only one cache miss.
     text: Box<str>,
     name_at: u32,
 }
 
 impl Key {
-    /// The namespace is empty for cluster-scoped objects.
+    /// Creates a key. The namespace is empty for cluster-scoped objects.
     pub fn new(namespace: impl AsRef<str>, name: impl AsRef<str>) -> Self {
         let (namespace, name) = (namespace.as_ref(), name.as_ref());
         let text = [namespace, "\0", name].concat().into();
         Self { text, name_at: namespace.len() as u32 + 1 }
     }
 
-    /// The namespace, empty for cluster-scoped objects.
+    /// Returns the namespace, which is empty for cluster-scoped objects.
     pub fn namespace(&self) -> &str {
         &self.text[..self.name_at as usize - 1]
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.text[self.name_at as usize..]
     }
 
-    /// A key that is greater than any in a namespace, and less than any in a later one: the names of
-    /// namespaces have no character that is less than this one.
+    /// Returns a key that is greater than any in a namespace and less than any in a later one.
+    /// Names of namespaces contain no smaller character than the one that is used.
     pub(crate) fn after_namespace(namespace: &str) -> Self {
         Self::new(format!("{namespace}\u{1}"), "")
     }
 
-    /// The smallest key after this one: where the next page starts.
+    /// Returns the smallest key after this one, where the next page starts.
     pub(crate) fn successor(&self) -> Self {
         Self::new(self.namespace(), format!("{}\0", self.name()))
     }

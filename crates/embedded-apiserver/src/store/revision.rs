@@ -1,9 +1,9 @@
-//! One state of one object, encoded once and shared by every reader.
+//! A state of an object, encoded once and shared by all readers.
 //!
-//! A revision is kept as the line that most watchers receive,
-//! `{"type":"ADDED","object":{"apiVersion":…,"kind":…,"metadata":{…},…}}\n`, with the offsets of its
-//! parts: the object, its metadata, its resourceVersion. Lists, gets, watches and metadata-only
-//! readers all take slices of the same bytes.
+//! A revision is stored as the line that most watchers receive,
+//! `{"type":"ADDED","object":{"apiVersion":…,"kind":…,"metadata":{…},…}}\n`, with the offsets of
+//! its parts: the object, its metadata and its resourceVersion. Lists, gets, watches and
+//! metadata-only readers all use slices of these bytes.
 
 mod prepared;
 
@@ -26,23 +26,23 @@ use crate::kinds::{Resource, Text, field_text};
 /// Labels, sorted by key.
 pub(crate) type Labels = Arc<[(Box<str>, Box<str>)]>;
 
-/// What happened to an object.
+/// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventType {
-    /// It began to exist, or entered the watcher's selector.
+    /// The object was created, or now matches the watcher's selector.
     Added,
-    /// It changed.
+    /// The object changed.
     Modified,
-    /// It ceased to exist, or left the watcher's selector.
+    /// The object was deleted, or no longer matches the watcher's selector.
     Deleted,
-    /// Nothing happened up to this version.
+    /// All changes up to this version have been sent.
     Bookmark,
-    /// The watch failed; the object is a `Status`.
+    /// The watch failed. The object is a `Status`.
     Error,
 }
 
 impl EventType {
-    /// As it is written in a watch event.
+    /// Returns the type as it is written in a watch event.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "ADDED",
@@ -53,7 +53,7 @@ impl EventType {
         }
     }
 
-    /// The start of the event's line, up to the object.
+    /// Returns the start of the event's line, up to the object.
     pub(crate) fn opening(self) -> &'static [u8] {
         match self {
             Self::Added => br#"{"type":"ADDED","object":"#,
@@ -68,46 +68,46 @@ impl EventType {
 /// The end of an event's line, after the object.
 pub(crate) const EVENT_CLOSING: &[u8] = b"}\n";
 
-/// One state of one object. Immutable.
+/// An immutable state of an object.
 pub(crate) struct Revision {
     version: u64,
     event_type: EventType,
     key: Arc<Key>,
     line: Bytes,
-    /// How long the version is in `line`; `layout` counts without it.
+    /// The number of digits of the version in `line`. `layout` does not include them.
     digits: u8,
     layout: Layout,
     labels: Labels,
     /// The values of selectable fields, and the paths of those fields when the object was stored.
     fields: Arc<[Box<str>]>,
     paths: Arc<[Text]>,
-    /// The same in protobuf, once a client has asked for it.
+    /// The object in protobuf, after a client has requested it.
     protobuf: OnceLock<Box<Encoded>>,
-    /// Its message, until then, if it was encoded at the write.
+    /// The message until then, if it was encoded by the write.
     prepared: Mutex<Option<Box<Prepared>>>,
 }
 
 impl fmt::Debug for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Stores and snapshots print their states by this: which they are, never what is in them.
+        // Stores and snapshots print their states with this: the identity only, never the content.
         write!(f, "{} {} at {}", self.event_type.as_str(), self.key, self.version)
     }
 }
 
-/// Offsets within the object's JSON as a draft has it, with nothing for a resourceVersion.
+/// Offsets within the object's JSON in a draft, whose resourceVersion is empty.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
-    /// Where `apiVersion` and `kind`, which a list's items do without, end.
+    /// The end of `apiVersion` and `kind`, which items of a list omit.
     head: u32,
     metadata_end: u32,
-    /// Where the digits of the resourceVersion begin.
+    /// The start of the digits of the resourceVersion.
     version_at: u32,
 }
 
 const METADATA_NAME: &[u8] = br#""metadata":"#;
 const VERSION_NAME: &[u8] = br#""resourceVersion":""#;
 
-/// An object that is ready to be stored but for its resourceVersion, which the store assigns.
+/// An object that is ready to be stored, except for the resourceVersion, which the store assigns.
 pub(crate) struct Draft {
     pub(crate) key: Arc<Key>,
     json: Vec<u8>,
@@ -120,18 +120,18 @@ pub(crate) struct Draft {
 
 impl fmt::Debug for Draft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not what is in it, as for a revision.
+        // The content may be secret.
         write!(f, "Draft({})", self.key)
     }
 }
 
 thread_local! {
-    /// The buffer of the last draft on this thread, for the next one: what is kept for long is
-    /// allocated by [`Draft::seal`], to the byte.
+    /// The buffer of the last draft on this thread, reused by the next one. Long-lived memory is
+    /// allocated by [`Draft::seal`] with its exact size.
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// A larger buffer is not kept: nearly all objects are smaller.
+/// Larger buffers are freed: nearly all objects are smaller.
 const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 
 impl Drop for Draft {
@@ -143,8 +143,8 @@ impl Drop for Draft {
 }
 
 impl Draft {
-    /// Encodes an object of `resource`. Its metadata is an object (`validate::shape` saw to it); its
-    /// apiVersion and kind are the resource's, whatever it says.
+    /// Encodes an object of `resource`. `validate::shape` has checked that its metadata is an
+    /// object. The resource determines its apiVersion and kind.
     pub(crate) fn encode(resource: &Resource, object: &Map<String, Value>) -> Self {
         let mut json = SCRATCH.take();
         json.clear();
@@ -189,18 +189,18 @@ impl Draft {
         self.json.len()
     }
 
-    /// The object without a resourceVersion: what the dry run of a creation answers.
+    /// Returns the object without a resourceVersion, for the dry run of a creation.
     pub(crate) fn preview(&self) -> Bytes {
         let end = self.layout.version_at as usize + 1;
         let member = self.layout.version_at as usize - VERSION_NAME.len();
-        // It is the last member, and the first only in an object without so much as a name.
+        // It is the last member, and also the first if the object has no other metadata.
         let start = if self.json[member - 1] == b',' { member - 1 } else { member };
         let mut out = Vec::with_capacity(self.json.len());
         splice(&mut out, &self.json, start..end, "");
         out.into()
     }
 
-    /// Whether storing it would change nothing but the version.
+    /// Returns whether storing the object would change only the version.
     pub(crate) fn is_same_as(&self, current: &Revision) -> bool {
         let object = &current.line[current.object_range()];
         let at = self.layout.version_at as usize;
@@ -215,7 +215,7 @@ impl Draft {
         at..at
     }
 
-    /// Gives the draft its version.
+    /// Assigns the draft its version.
     pub(crate) fn seal(&self, key: Arc<Key>, event_type: EventType, version: u64) -> Revision {
         let (line, digits) = event_line(&self.json, self.hole(), event_type, version);
         let layout = self.layout;
@@ -231,7 +231,7 @@ impl Draft {
             fields,
             paths: Arc::clone(&self.paths),
             protobuf: OnceLock::new(),
-            // A draft is sealed once, but for tests.
+            // Outside of tests, a draft is sealed once.
             prepared: Mutex::new(self.prepared.lock().take()),
         }
     }
@@ -258,15 +258,15 @@ impl Revision {
         &self.labels
     }
 
-    /// The values of `Resource::selectable`, in its order.
+    /// Returns the values of `Resource::selectable`, in its order.
     pub(crate) fn fields(&self) -> &[Box<str>] {
         &self.fields
     }
 
     /// Returns the value of a selectable field of a custom object.
     ///
-    /// Versions of a definition have different fields, and a definition changes: where the field was
-    /// not selectable when the object was stored, the object itself is read.
+    /// Versions of a definition have different fields, and definitions change. If the field was not
+    /// selectable when the object was stored, its value is read from the object.
     pub(crate) fn custom_field(&self, path: &str) -> Cow<'_, str> {
         match self.paths.iter().position(|known| known == path) {
             Some(at) => Cow::Borrowed(self.fields.get(at).map_or("", |value| &**value)),
@@ -274,23 +274,23 @@ impl Revision {
         }
     }
 
-    /// The whole event as this change is seen by a watcher without a selector.
+    /// Returns the event of this change for a watcher without a selector.
     pub(crate) fn line(&self) -> &Bytes {
         &self.line
     }
 
-    /// The object's JSON.
+    /// Returns the object's JSON.
     pub(crate) fn object(&self) -> Bytes {
         self.line.slice(self.object_range())
     }
 
-    /// What follows apiVersion and kind: `"metadata":{…},…}`.
+    /// Returns the JSON after apiVersion and kind: `"metadata":{…},…}`.
     pub(crate) fn tail(&self) -> Bytes {
         let object = self.object_range();
         self.line.slice(object.start + self.layout.head as usize..object.end)
     }
 
-    /// `metadata`'s JSON.
+    /// Returns the JSON of `metadata`.
     pub(crate) fn metadata(&self) -> Bytes {
         let start = self.object_range().start;
         let from = start + self.layout.head as usize + METADATA_NAME.len();
@@ -298,14 +298,14 @@ impl Revision {
         self.line.slice(from..to)
     }
 
-    /// The object as a tree, to be changed.
+    /// Parses the object, to be changed.
     pub(crate) fn to_map(&self) -> Map<String, Value> {
         serde_json::from_slice(&self.line[self.object_range()])
             .expect("what the store holds was encoded by it")
     }
 
-    /// The same state under another version: how a deletion, or the leaving of a selector, shows the
-    /// last state that was seen.
+    /// Returns the same state with another version. A deletion, or an object that no longer matches
+    /// a selector, shows its last state like this.
     pub(crate) fn at_version(&self, event_type: EventType, version: u64) -> Self {
         let object = &self.line[self.object_range()];
         let start = self.layout.version_at as usize;
@@ -326,8 +326,9 @@ impl Revision {
         }
     }
 
-    /// Returns the object in protobuf. Unless it was prepared at the write, it is encoded when it is first asked for.
-    /// It is of the message's kind, whatever the stored object calls itself; a kind is kept in one form only.
+    /// Returns the object in protobuf. It is encoded on the first request, unless the write has
+    /// prepared it. The message determines its kind, whatever the stored object says. A kind is
+    /// encoded in one form only.
     pub(crate) fn encoded(
         &self,
         message: Message,
@@ -354,7 +355,7 @@ impl Revision {
     }
 }
 
-/// The line of an event with `version` in the hole, and how many digits that took.
+/// Returns the line of an event with `version` inserted into the hole, and its number of digits.
 fn event_line(json: &[u8], hole: Range<usize>, event_type: EventType, version: u64) -> (Bytes, u8) {
     let digits = version.to_string();
     let opening = event_type.opening();

@@ -1,13 +1,13 @@
-//! Tells watchers that there is something new, in the order in which they wait.
+//! Wakes watchers in the order in which they wait.
 //!
-//! `tokio::sync::watch` does the same in a random order, and a run with a seed would not repeat.
+//! `tokio::sync::watch` wakes them in a random order, which would make seeded runs differ.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-/// The side that tells. Clones tell the same watchers.
+/// The sender. Clones wake the same watchers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Signal(Arc<Shared>);
 
@@ -17,7 +17,7 @@ struct Shared {
     waiting: Notify,
 }
 
-/// The side that is told.
+/// The receiver.
 #[derive(Debug)]
 pub(crate) struct Signalled {
     shared: Arc<Shared>,
@@ -30,19 +30,19 @@ impl Signal {
         self.0.waiting.notify_waiters();
     }
 
-    /// Told of what comes from now on.
+    /// Subscribes to future signals.
     pub(crate) fn subscribe(&self) -> Signalled {
         Signalled { shared: Arc::clone(&self.0), seen: self.0.count.load(Ordering::Acquire) }
     }
 }
 
 impl Signalled {
-    /// What there was so far is no news any more.
+    /// Marks all signals so far as seen.
     pub(crate) fn mark_seen(&mut self) {
         self.seen = self.shared.count.load(Ordering::Acquire);
     }
 
-    /// There is news, whatever there was.
+    /// Marks the receiver as signalled, even if it is not.
     pub(crate) fn mark_news(&mut self) {
         self.seen = u64::MAX;
     }
@@ -51,11 +51,11 @@ impl Signalled {
         self.seen != self.shared.count.load(Ordering::Acquire)
     }
 
-    /// Waits until there is news, and does not take note of it.
+    /// Waits for a signal without marking it as seen.
     pub(crate) async fn news(&self) {
         let notified = self.shared.waiting.notified();
         tokio::pin!(notified);
-        // From here on nothing is missed.
+        // No signal is missed from here on.
         notified.as_mut().enable();
         if !self.has_news() {
             notified.await;

@@ -1,4 +1,4 @@
-//! The objects of one resource: every key with its states, and the order of events.
+//! The objects of a resource: the states of every key, and ordered events.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -10,30 +10,30 @@ use super::revision::{Draft, EventType, Revision};
 use super::signal::{Signal, Signalled};
 use super::{Expected, Stale};
 
-/// One change: the state that it made and the one that it replaced.
+/// A change: the new state and the one that it replaced.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) revision: Arc<Revision>,
     pub(crate) previous: Option<Arc<Revision>>,
 }
 
-/// Chooses among objects.
+/// Selects objects.
 pub(crate) trait Select {
     fn selects(&self, revision: &Revision) -> bool;
 }
 
-/// What a page of a list should hold.
+/// The parameters of a page.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct PageRequest<'a> {
-    /// None for all namespaces.
+    /// `None` for all namespaces.
     pub(crate) namespace: Option<&'a str>,
     /// The first key that may be on the page.
     pub(crate) start: Option<&'a Key>,
     /// 0 for no limit.
     pub(crate) limit: usize,
-    /// None for all objects.
+    /// `None` for all objects.
     pub(crate) select: Option<&'a dyn Select>,
-    /// Count what there is from `start` on, too: a page that follows another is told by that.
+    /// Whether to count the objects from `start` on, as a continued list may need.
     pub(crate) recount: bool,
 }
 
@@ -44,25 +44,25 @@ pub(crate) struct Page {
     pub(crate) items: Vec<Arc<Revision>>,
     /// Whether there are more keys after the last item.
     pub(crate) more: bool,
-    /// How many objects the whole list has at this version; known on its first page only, from
-    /// where the continue token carries it on.
+    /// The total number of objects at this version. It is known only on the first page; the
+    /// continue token passes it on.
     pub(crate) total: Option<usize>,
 }
 
 #[derive(Debug)]
 pub(super) struct Table {
-    /// The states of each key, oldest first, the last of which may be a deletion.
+    /// The states of each key, oldest first. The last may be a deletion.
     keys: BTreeMap<Arc<Key>, Vec<Arc<Revision>>>,
     events: VecDeque<Event>,
-    /// The version of the newest event that was forgotten.
+    /// The version of the latest compacted event.
     forgotten: u64,
-    /// Live objects by namespace.
+    /// The number of live objects by namespace.
     counts: HashMap<Box<str>, usize>,
     live: usize,
     changed: Signal,
-    /// The resource has been removed. Its last events can still be read.
+    /// Whether the resource has been removed. Its last events can still be read.
     pub(super) closed: bool,
-    /// How often it has been opened: a watcher of an earlier time does not see a later one's events.
+    /// The number of times that it has been opened: earlier watchers do not see later events.
     pub(super) incarnation: u64,
 }
 
@@ -80,7 +80,7 @@ impl Table {
         }
     }
 
-    /// One that nobody serves yet.
+    /// Returns a table that is not served yet.
     pub(super) fn closed() -> Self {
         Self { closed: true, ..Self::new() }
     }
@@ -112,7 +112,7 @@ impl Table {
         }
     }
 
-    /// The new state, and the bytes of the one that it supersedes.
+    /// Stores a state. Returns it with the bytes of the superseded one.
     pub(super) fn put(
         &mut self,
         draft: &Draft,
@@ -148,7 +148,8 @@ impl Table {
         Ok((revision, superseded))
     }
 
-    /// The state at deletion, under its version, and the bytes of what became history.
+    /// Deletes an object. Returns its last state with the version of the deletion, and the bytes
+    /// that became history.
     pub(super) fn delete(
         &mut self,
         key: &Key,
@@ -205,7 +206,8 @@ impl Table {
         }
         let total = match (request.start, request.select) {
             (None, None) if newest => Some(self.count(request.namespace)),
-            // The past keeps no counts; the first page of a list there counts for all its pages.
+            // Counts exist only for the present. For an older version, the first page of a list
+            // counts for all pages.
             (start, None) if more && (request.recount || start.is_none()) => {
                 let states = self.range(request).map(|(_, states)| states);
                 Some(states.filter(|states| state_at(states, version).is_some()).count())
@@ -225,8 +227,8 @@ impl Table {
             (Some(start), Some(first)) => Some(start.max(first)),
             (start, first) => start.or(first.as_ref()),
         };
-        // A start beyond the namespace's end (a continue token of another list) is an empty range,
-        // and `BTreeMap::range` panics on those.
+        // A start beyond the namespace's end, from the continue token of another list, is an empty
+        // range, on which `BTreeMap::range` panics.
         let start = match (&end, start) {
             (Some(end), Some(start)) if start > end => Some(end),
             _ => start,
@@ -238,20 +240,20 @@ impl Table {
         self.keys.range::<Key, _>(bounds)
     }
 
-    /// Whether a watcher that has seen everything up to a version would miss an event from then on.
+    /// Returns whether a watcher that has seen everything up to a version would miss an event.
     pub(super) fn has_forgotten_after(&self, version: u64) -> bool {
         version < self.forgotten
     }
 
-    /// At most `max` events after a version, and how many there are beyond them.
+    /// Returns at most `max` events after a version, and the number of further events.
     pub(super) fn events_after(&self, after: u64, max: usize) -> (Vec<Event>, usize) {
         let first = self.events.partition_point(|event| event.revision.version() <= after);
         let last = self.events.len().min(first + max);
         (self.events.range(first..last).cloned().collect(), self.events.len() - last)
     }
 
-    /// Forgets events up to `version` and the states that no reader from then on can see. Returns
-    /// how many bytes that were.
+    /// Compacts events up to `version`, and the states that later readers cannot see. Returns their
+    /// bytes.
     pub(super) fn compact(&mut self, version: u64) -> usize {
         let mut freed = 0;
         while let Some(event) = self.events.front()
@@ -262,7 +264,7 @@ impl Table {
             self.events.pop_front();
             let Some(states) = self.keys.get_mut(&key) else { continue };
             let seen = states.partition_point(|state| state.version() <= version);
-            // The last of those seen is still in force, unless it is a deletion.
+            // The last of these is still current, unless it is a deletion.
             let keep_from = match seen.checked_sub(1).map(|last| &states[last]) {
                 Some(last) if !last.is_deleted() => seen - 1,
                 _ => seen,
@@ -275,7 +277,7 @@ impl Table {
         freed
     }
 
-    /// Replaces everything by the states of a snapshot, without the events that led there.
+    /// Replaces everything with the states of a snapshot, without events.
     pub(super) fn restore(&mut self, version: u64, states: &[Arc<Revision>]) {
         let (changed, closed, incarnation) = (self.changed.clone(), self.closed, self.incarnation);
         *self = Self { changed, closed, incarnation, forgotten: version, ..Self::new() };
@@ -286,14 +288,14 @@ impl Table {
     }
 }
 
-/// The newest state of a key, unless that is its deletion.
+/// Returns the latest state of a key, unless that is its deletion.
 fn live(states: &[Arc<Revision>]) -> Option<&Arc<Revision>> {
     states.last().filter(|last| !last.is_deleted())
 }
 
-/// The state that was in force at a version.
+/// Returns the state at a version.
 fn state_at(states: &[Arc<Revision>], version: u64) -> Option<&Arc<Revision>> {
-    // Nearly always the last one: lists are at the newest version.
+    // Nearly always the last one, because most lists are at the latest version.
     let newest = states.last().filter(|state| state.version() <= version);
     let state = newest.or_else(|| {
         let after = states.partition_point(|state| state.version() <= version);

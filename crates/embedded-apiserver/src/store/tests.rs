@@ -1,4 +1,4 @@
-//! The store by itself: what it answers, and what it lets go of.
+//! The store without a server: reads, writes and compaction.
 
 mod compaction;
 mod encoding;
@@ -15,7 +15,7 @@ use super::EventType::{Added, Deleted, Modified};
 use super::*;
 use crate::kinds::{Registry, Resource};
 
-/// A store with one table, of config maps.
+/// A store with one table of config maps.
 struct Scene {
     store: Store,
     resource: Arc<Resource>,
@@ -45,7 +45,7 @@ impl Scene {
         Draft::encode(&self.resource, object.as_object().expect("it is one"))
     }
 
-    /// Stores an object whatever is there. Its version.
+    /// Stores an object unconditionally. Returns its version.
     fn put(&self, namespace: &str, name: &str, value: &str) -> u64 {
         let key = Key::new(namespace, name);
         let expected = self
@@ -62,19 +62,19 @@ impl Scene {
         self.store.delete(&self.table, &key, current).expect("nobody else writes").version()
     }
 
-    /// A whole list at a version, as `namespace/name=value`.
+    /// Returns a complete list at a version, as `namespace/name=value`.
     fn list(&self, at: u64) -> Result<Vec<String>, Unreadable> {
         let page = self.store.list(&self.table, Some(at), &PageRequest::default())?;
         Ok(page.items.iter().map(|item| shown(item)).collect())
     }
 
-    /// The versions that are remembered of a key.
+    /// Returns the retained versions of a key.
     fn versions(&self, namespace: &str, name: &str) -> Vec<u64> {
         let key = Key::new(namespace, name);
         self.store.history(&self.table, &key).iter().map(|state| state.version()).collect()
     }
 
-    /// Events after a version, for a watcher that comes for the first time.
+    /// Returns the events after a version for a new watcher.
     fn events(&self, after: u64) -> Result<Vec<(EventType, u64)>, Unreadable> {
         self.store.check_start(after)?;
         let subscription = self.store.subscribe(&self.table).ok_or(Unreadable::Gone)?;

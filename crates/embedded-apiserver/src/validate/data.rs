@@ -1,4 +1,4 @@
-//! The data of config maps and secrets: what they may be, and that what is immutable stays.
+//! The data of config maps and secrets: their validity and immutability.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,7 +11,7 @@ use crate::status::FieldError;
 
 type Object = Map<String, Value>;
 
-/// All values together.
+/// The size of all values together.
 const DATA_BYTES_MAX: usize = 1024 * 1024;
 
 const KEY_BYTES_MAX: usize = 253;
@@ -22,7 +22,7 @@ enum Holder {
     Secret,
 }
 
-/// What a field with data maps its keys to.
+/// The type of the values in a field with data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Values {
     Texts,
@@ -47,7 +47,7 @@ impl Holder {
     }
 }
 
-/// Whether the data can be decoded; what cannot be is described as Go does it.
+/// Checks that the data can be decoded. The error has Go's wording.
 pub(crate) fn data_shape(resource: &Resource, object: &Object) -> Result<(), String> {
     let Some(holder) = Holder::of(resource) else { return Ok(()) };
     let wrong = |value, field, go_type| Err(mismatch(value, &resource.kind, field, go_type));
@@ -81,7 +81,7 @@ fn base64(text: &str) -> Result<(), String> {
     Err(format!("illegal base64 data at input byte {at}"))
 }
 
-/// A field with nothing in it is none, once it is stored.
+/// Removes fields without data, as decoding and encoding would.
 pub(crate) fn drop_empty_data(resource: &Resource, object: &mut Object) {
     let Some(holder) = Holder::of(resource) else { return };
     for (field, _) in holder.fields() {
@@ -95,7 +95,7 @@ pub(crate) fn drop_empty_data(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// What is wrong with the data.
+/// Validates the data.
 pub(crate) fn data(resource: &Resource, object: &Object) -> Vec<FieldError> {
     let Some(holder) = Holder::of(resource) else { return Vec::new() };
     let mut errors = Vec::new();
@@ -112,14 +112,14 @@ pub(crate) fn data(resource: &Resource, object: &Object) -> Vec<FieldError> {
         }
     }
     if bytes > DATA_BYTES_MAX {
-        // Where Kubernetes says so it names no field of a config map.
+        // For a config map, Kubernetes names no field in this error.
         let field = if holder == Holder::Secret { "data" } else { "[]" };
         errors.push(FieldError::too_long(field, DATA_BYTES_MAX));
     }
     errors
 }
 
-/// What is wrong with changing data that may not be changed.
+/// Validates a change of data that may be immutable.
 pub(crate) fn data_update(resource: &Resource, old: &Object, new: &Object) -> Vec<FieldError> {
     let Some(holder) = Holder::of(resource) else { return Vec::new() };
     let is_immutable = |object: &Object| object.get("immutable") == Some(&Value::Bool(true));

@@ -1,4 +1,4 @@
-//! The rules for the values within `metadata`.
+//! Validation of the values in `metadata`.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -18,24 +18,24 @@ type Object = Map<String, Value>;
 const ANNOTATION_BYTES_MAX: usize = 256 * 1024;
 const IMMUTABLE: &str = "field is immutable";
 
-/// What is wrong with the metadata of a new object.
+/// Validates the metadata of a new object.
 ///
-/// Kubernetes generates the name first and then checks both it and `generateName`; so should the
-/// caller. Before that, a `generateName` alone passes for a name.
+/// Kubernetes generates the name first, and then checks both the name and `generateName`; so should
+/// the caller. Before that, a `generateName` alone is accepted as a name.
 pub(crate) fn create(resource: &Resource, metadata: &Object) -> Vec<FieldError> {
     let mut errors = judge(resource.name_rule, resource.namespaced, metadata);
     errors.extend(bare_finalizers(resource, metadata));
     errors
 }
 
-/// What is wrong with changing `old` metadata to `new`.
+/// Validates a change of metadata from `old` to `new`.
 ///
-/// Some fields a client may leave out or get wrong without being told: the caller fills them in
-/// first, from the old object. Those are `uid`, `creationTimestamp`, `deletionTimestamp` and
-/// `deletionGracePeriodSeconds`, and `resourceVersion` where updates may be unconditional.
+/// A client may omit some fields or send other values without an error. The caller must first set
+/// them from the old object: `uid`, `creationTimestamp`, `deletionTimestamp` and
+/// `deletionGracePeriodSeconds`, and also `resourceVersion` where updates may be unconditional.
 pub(crate) fn update(resource: &Resource, old: &Object, new: &Object) -> Vec<FieldError> {
-    // A name that was once accepted is not judged again by the rule of its kind, which may have
-    // become stricter since; the name cannot change anyway.
+    // An accepted name is not validated again by the rule of its kind, which may have become
+    // stricter since. The name cannot change anyway.
     let mut errors = judge(NameRule::PathSegment, resource.namespaced, new);
     errors.extend(bare_finalizers(resource, new));
     if present(old, "deletionTimestamp").is_some() {
@@ -62,9 +62,9 @@ pub(crate) fn update(resource: &Resource, old: &Object, new: &Object) -> Vec<Fie
     errors
 }
 
-/// The refusal of an update without a version, where the kind does not allow that.
+/// Returns the error for an update without a version, where the kind does not allow that.
 ///
-/// It names the version as the number that the storage read, unlike the check within [`update`].
+/// It prints the version as the number that the storage parsed, unlike the check in [`update`].
 pub(crate) fn version_required() -> FieldError {
     FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update")
 }
@@ -126,7 +126,7 @@ fn annotations(metadata: &Object, errors: &mut Vec<FieldError>) {
         if errors.len() >= FIELD_ERRORS_MAX {
             continue;
         }
-        // Unlike that of a label, the prefix of an annotation may have capitals.
+        // Unlike that of a label, the prefix of an annotation may contain capital letters.
         let wrong = names::qualified_name(&key.to_lowercase());
         invalid("metadata.annotations", key, wrong, errors);
     }
@@ -150,7 +150,7 @@ struct Owner<'a> {
 }
 
 impl<'a> Owner<'a> {
-    /// Anything but an object is a reference with nothing in it, as null is in Kubernetes.
+    /// Anything but an object is an empty reference, as null is in Kubernetes.
     fn of(value: &'a Value) -> Self {
         let text = |field| value.get(field).and_then(Value::as_str).unwrap_or_default();
         let flag = |field| value.get(field).and_then(Value::as_bool);
@@ -164,7 +164,7 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// Empty if the `apiVersion` is not one.
+    /// Returns the version, or "" if the `apiVersion` is invalid.
     fn version(&self) -> &'a str {
         match self.api_version.split_once('/') {
             None => self.api_version,
@@ -185,7 +185,7 @@ impl<'a> Owner<'a> {
                 errors.push(FieldError::invalid(field, value, "must not be empty"));
             }
         }
-        // Events expire, and would take what they own with them.
+        // Events expire, and would take the objects that they own with them.
         if matches!(self.api_version, "v1" | "/v1") && self.kind == "Event" {
             let why = "/v1, Kind=Event is disallowed from being an owner";
             errors.push(FieldError::invalid_json(field, json(self), why));
@@ -223,7 +223,8 @@ fn owners(metadata: &Object, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Finalizers without a domain are for Kubernetes itself. Custom resources may have any.
+/// Validates finalizers without a domain, which are reserved for Kubernetes. Custom resources may
+/// have any.
 fn bare_finalizers(resource: &Resource, metadata: &Object) -> Vec<FieldError> {
     if resource.custom || resource.group == crd::GROUP {
         return Vec::new();
@@ -273,12 +274,12 @@ fn immutable(field: &str, value: impl Into<Value>) -> FieldError {
     FieldError::invalid(format!("metadata.{field}"), value, IMMUTABLE)
 }
 
-/// One moment has many spellings; what cannot be read has just the one.
+/// Compares two times, which may be spelt differently. Invalid times must be identical.
 fn same_time(a: &str, b: &str) -> bool {
     a == b || matches!((a.parse::<Timestamp>(), b.parse()), (Ok(a), Ok(b)) if a == b)
 }
 
-/// One error for each thing that is wrong with one value.
+/// Adds an error for each problem of a value.
 fn invalid(field: &str, value: &str, wrong: Vec<String>, errors: &mut Vec<FieldError>) {
     errors.extend(wrong.into_iter().map(|why| FieldError::invalid(field, value, why)));
 }
@@ -287,7 +288,7 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The field, unless it is absent or null, which are the same.
+/// Returns the field, unless it is absent or null.
 fn present<'a>(metadata: &'a Object, field: &str) -> Option<&'a Value> {
     metadata.get(field).filter(|value| !value.is_null())
 }

@@ -1,7 +1,7 @@
-//! What names, label keys and label values may look like.
+//! Validation of names, label keys and label values.
 //!
-//! Every function returns all that is wrong, in Kubernetes' words; nothing means valid. The
-//! patterns appear in the messages only: the checks themselves are a walk over the bytes.
+//! Every function returns all errors with Kubernetes' wording, or none if the value is valid. The
+//! patterns appear only in the messages: the checks themselves iterate over the bytes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -29,8 +29,8 @@ const VALUE_MESSAGE: &str = "a valid label must be an empty string or consist of
     'MyValue',  or 'my_value',  or '12345', regex used for validation is \
     '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// Lengths are counted in bytes throughout. Kubernetes has the checks of names twice, though, and
-/// the older copy speaks of characters.
+/// The wording of length limits. Lengths are always counted in bytes. Kubernetes has two copies of
+/// these checks, however, and the older one says characters.
 #[derive(Debug, Clone, Copy)]
 enum Unit {
     Bytes,
@@ -46,7 +46,7 @@ impl fmt::Display for Unit {
     }
 }
 
-/// Checks the name of an object.
+/// Validates the name of an object.
 pub(crate) fn name(rule: NameRule, name: &str) -> Vec<String> {
     match rule {
         NameRule::PathSegment => path_segment(name),
@@ -54,7 +54,7 @@ pub(crate) fn name(rule: NameRule, name: &str) -> Vec<String> {
     }
 }
 
-/// Checks a `generateName`: a name that will have more letters after it, and may end in a dash.
+/// Validates a `generateName`: a name to which letters are appended, and which may end in a dash.
 pub(crate) fn prefix(rule: NameRule, prefix: &str) -> Vec<String> {
     match rule {
         NameRule::PathSegment => path_segment_prefix(prefix),
@@ -69,8 +69,9 @@ fn dns_name(rule: NameRule, name: &[u8]) -> Vec<String> {
     }
 }
 
-/// Kubernetes replaces the dash *and* the letter before it, so a prefix may be one byte longer
-/// than the name rule allows. Bytes, for that letter may be the half of something non-ASCII.
+/// Masks a trailing dash. Kubernetes replaces the dash *and* the letter before it, so a prefix may
+/// be one byte longer than the name rule allows. This operates on bytes, because that letter may be
+/// part of a non-ASCII character.
 fn mask_trailing_dash(name: &[u8]) -> Cow<'_, [u8]> {
     match name {
         [head @ .., _, b'-'] => Cow::Owned([head, b"a".as_slice()].concat()),
@@ -109,7 +110,7 @@ pub(crate) fn dns1035_label(value: impl AsRef<[u8]>) -> Vec<String> {
     wrong
 }
 
-/// A name that is safe within a URL's path. The empty name passes, as in Kubernetes.
+/// Validates a name that is used in a URL's path. The empty name passes, as in Kubernetes.
 pub(crate) fn path_segment(name: &str) -> Vec<String> {
     match name {
         "." | ".." => vec![format!("may not be '{name}'")],
@@ -122,7 +123,8 @@ fn path_segment_prefix(prefix: &str) -> Vec<String> {
     found.map(|bad| format!("may not contain '{bad}'")).collect()
 }
 
-/// A label or annotation key, or a finalizer: a name with an optional `subdomain/` before it.
+/// Validates a label or annotation key, or a finalizer: a name with an optional `subdomain/` before
+/// it.
 pub(crate) fn qualified_name(value: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let name = match value.split_once('/') {
@@ -182,7 +184,7 @@ fn is_key_name(value: &[u8]) -> bool {
     framed(value, u8::is_ascii_alphanumeric, |b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
 }
 
-/// Not empty, `edge` at both ends, and `inner` all between.
+/// Returns whether the value is not empty, has `edge` at both ends and `inner` in between.
 fn framed(value: &[u8], edge: impl Fn(&u8) -> bool, inner: impl Fn(&u8) -> bool) -> bool {
     value.first().is_some_and(&edge) && value.last().is_some_and(&edge) && value.iter().all(inner)
 }
@@ -191,7 +193,7 @@ fn framed(value: &[u8], edge: impl Fn(&u8) -> bool, inner: impl Fn(&u8) -> bool)
 mod tests {
     use super::*;
 
-    /// The start of each message: enough to tell them apart.
+    /// Returns the start of each message, which is enough to distinguish them.
     fn heads(wrong: &[String]) -> Vec<&str> {
         wrong.iter().map(|why| why.split(" (").next().unwrap_or(why)).collect()
     }

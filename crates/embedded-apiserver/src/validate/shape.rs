@@ -1,22 +1,23 @@
-//! The JSON types of `metadata`, refused in the words of Go's JSON decoder.
+//! Validation of the JSON types in `metadata`, with the errors of Go's JSON decoder.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::quote::quoted;
 
-/// What a field of Kubernetes' metadata decodes into.
+/// The type of a field in Kubernetes' metadata.
 #[derive(Debug, Clone, Copy)]
 enum Type {
-    /// A string, and how Go calls its type.
+    /// A string, with the name of its type in Go.
     Text(&'static str),
     Bool,
     Integer,
     Time,
-    /// Of strings to strings.
+    /// A map of strings to strings.
     Map,
     Texts,
-    /// A list of structs: how Go calls one, with and without its package, and what it consists of.
+    /// A list of structs: the name of the struct in Go, with and without its package, and its
+    /// fields.
     Structs(&'static str, &'static str, &'static [(&'static str, Type)]),
 }
 
@@ -59,10 +60,9 @@ const MANAGED_FIELDS: &[(&str, Type)] = &[
     ("subresource", STRING),
 ];
 
-/// Whether the `metadata` of an object can be decoded; what cannot be is described as Go does it.
+/// Checks that the `metadata` of an object can be decoded. The error has Go's wording.
 ///
-/// Null is fine everywhere, and the same as absence. Fields that Kubernetes does not know are not
-/// looked at.
+/// Null is accepted everywhere, and is the same as absent. Unknown fields are ignored.
 pub(crate) fn shape(kind: &str, object: &Map<String, Value>) -> Result<(), String> {
     match object.get("metadata") {
         None | Some(Value::Null) => Ok(()),
@@ -71,12 +71,12 @@ pub(crate) fn shape(kind: &str, object: &Map<String, Value>) -> Result<(), Strin
     }
 }
 
-/// Whether Kubernetes' metadata have such a field.
+/// Returns whether Kubernetes' metadata has this field.
 pub(crate) fn is_known(field: &str) -> bool {
     METADATA.iter().any(|(name, _)| *name == field)
 }
 
-/// `path` is where the struct is, and the `place` below where one of its fields is.
+/// Checks the fields of a struct. `path` is that of the struct, and `place` that of a field.
 fn fields(
     object: &Map<String, Value>,
     known: &[(&str, Type)],
@@ -101,7 +101,7 @@ fn field(value: &Value, want: Type, of: &str, place: &str) -> Result<(), String>
         (Type::Bool, _) => wrong("bool"),
         (Type::Integer, Value::Number(number)) => match number.as_i64() {
             Some(_) => Ok(()),
-            // Of a number that does not fit, and of nothing else, Go gives the value.
+            // Go prints the value only for a number that does not fit.
             None => Err(unmarshal(&format!("number {number}"), of, place, "int64")),
         },
         (Type::Integer, _) => wrong("int64"),
@@ -126,8 +126,8 @@ fn field(value: &Value, want: Type, of: &str, place: &str) -> Result<(), String>
     }
 }
 
-/// Go says at which part of the layout it gave up. Here that is always the first, which is right
-/// for whatever does not look like a time at all.
+/// Checks a time. Go reports the part of the layout at which parsing failed. Here that is always
+/// the first, which is correct for text that does not resemble a time.
 fn time(text: &str) -> Result<(), String> {
     match text.parse::<Timestamp>() {
         Ok(_) => Ok(()),
@@ -142,7 +142,7 @@ pub(super) fn mismatch(value: &Value, of: &str, place: &str, go_type: &str) -> S
     unmarshal(json_type(value), of, place, go_type)
 }
 
-/// What Go calls a value of JSON.
+/// Returns Go's name for a JSON value's type.
 pub(crate) fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(of_metadata(json!({"creationTimestamp": "x"})), Err(want.to_owned()));
     }
 
-    /// JSON of every type, nested, with the field names that mean something.
+    /// Generates nested JSON of every type, with known field names.
     pub(in super::super) fn any_json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),

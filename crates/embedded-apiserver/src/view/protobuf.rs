@@ -1,5 +1,5 @@
-//! The same in protobuf. A revision is encoded once, when the first client asks for it in protobuf; lists, gets and
-//! watches take slices of that.
+//! Views in protobuf. A revision is encoded once, when the first client requests it in protobuf.
+//! Lists, gets and watches use slices of that.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::status::Status;
 use crate::store::{EventType, Revision};
 
 impl View {
-    /// One object in its envelope.
+    /// Returns an object in its envelope.
     pub(super) fn protobuf_object(&self, revision: &Revision) -> Result<Bytes, Status> {
         if self.is_as_stored() {
             return Ok(self.encoded(revision)?.envelope());
@@ -26,7 +26,7 @@ impl View {
         Ok(Envelope { api_version: &api_version, kind, raw: &raw }.to_vec().into())
     }
 
-    /// One event as it is sent.
+    /// Returns an event as it is sent.
     pub(super) fn frame(
         &self,
         event_type: EventType,
@@ -38,7 +38,8 @@ impl View {
         Ok(frame(event_type, &self.protobuf_object(revision)?))
     }
 
-    /// A list. All of it is encoded before the first byte is sent, since the envelope says how long it is.
+    /// Returns a list. It is encoded completely before the first byte is sent, because the envelope
+    /// contains its length.
     pub(super) fn protobuf_list(
         &self,
         meta: &ListMeta,
@@ -62,7 +63,7 @@ impl View {
             + items.iter().map(|item| field_len(number, item.len())).sum::<usize>();
         let mut opening = Envelope::opening(&api_version, kind, len);
         let mut closing = Vec::new();
-        // In the order of their numbers, which in v1beta1 is another than in v1.
+        // Ordered by field number, which differs between v1beta1 and v1.
         let meta_first = meta_field.number() < number;
         push_field(
             if meta_first { &mut opening } else { &mut closing },
@@ -73,7 +74,7 @@ impl View {
         Ok((in_chunks(opening, number, items, closing), len))
     }
 
-    /// The bare message of an object, which is also an item of a list.
+    /// Returns the bare message of an object, which is also an item of a list.
     fn protobuf_raw(&self, revision: &Revision) -> Result<Bytes, Status> {
         if self.is_as_stored() {
             return Ok(self.encoded(revision)?.raw());
@@ -97,7 +98,7 @@ impl View {
         revision.encoded(message, &api_version, kind).map_err(|error| self.cannot(revision, error))
     }
 
-    /// Whether a revision's own protobuf is what is shown.
+    /// Returns whether the representation is the revision's own protobuf.
     fn is_as_stored(&self) -> bool {
         self.representation == Representation::Object
             && !self.resource.custom
@@ -109,7 +110,7 @@ impl View {
     }
 }
 
-/// The frame of an event whose object is no revision, such as the `Status` of an ERROR.
+/// Returns the frame of an event whose object is not a revision, such as the `Status` of an ERROR.
 pub(super) fn frame(event_type: EventType, object: &[u8]) -> Bytes {
     WatchFrame { event_type: event_type.as_str(), object }.to_vec().into()
 }
@@ -119,8 +120,9 @@ fn message(api_version: &str, kind: &str) -> Result<Message, Status> {
         .ok_or_else(|| cannot(kind, format!("there is none of it in {api_version:?}")))
 }
 
-/// A real server refuses an object whose fields are of other types when it is written. Ours looks at a few of them
-/// only, and finds out here.
+/// Returns the error for an object that cannot be encoded. A real server rejects fields of the
+/// wrong types when an object is written. This server checks only a few of them, and detects the
+/// others here.
 pub(super) fn cannot(what: &str, why: impl std::fmt::Display) -> Status {
     Status::internal(format!("{what} cannot be written as protobuf: {why}"))
 }

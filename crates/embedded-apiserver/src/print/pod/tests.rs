@@ -21,7 +21,8 @@ fn pods_have_the_columns_of_kubectl() {
     );
 }
 
-/// A pod called `p`, made five hours ago, which has two containers unless the spec says otherwise.
+/// Returns a pod called `p`, created five hours ago, with two containers unless the spec says
+/// otherwise.
 fn pod(spec: &Value, status: &Value) -> Value {
     let mut pod = json!({
         "metadata": {"name": "p", "creationTimestamp": "2025-12-31T19:00:00Z"},
@@ -39,7 +40,7 @@ fn deleted(mut pod: Value) -> Value {
     pod
 }
 
-/// The row of a pod of which only these cells are of interest.
+/// Returns the row of a pod with these cells, and defaults for the others.
 fn row(ready: &str, status: &str, restarts: &str) -> Value {
     json!(["p", ready, status, restarts, "5h", "<none>", "<none>", "<none>", "<none>"])
 }

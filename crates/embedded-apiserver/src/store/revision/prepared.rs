@@ -1,7 +1,7 @@
-//! Protobuf that is encoded at the write, from the value that is there, rather than at the first read, from JSON.
+//! Protobuf that the write encodes from its value, instead of the first read from JSON.
 //!
-//! Only kinds that a client has read as protobuf are encoded at the write, so that servers with clients of JSON do no
-//! work for it.
+//! Writes encode only kinds that a client has read as protobuf, so servers with JSON clients do no
+//! extra work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,16 +11,16 @@ use serde_json::{Map, Value};
 
 use crate::kinds::Resource;
 
-/// `metadata` of every kind, and `resourceVersion` of every metadata.
+/// The field numbers of `metadata` in every kind, and of `resourceVersion` in every metadata.
 const METADATA: u32 = 1;
 const RESOURCE_VERSION: u32 = 6;
 
-/// The kinds that clients have read as protobuf. It is no more than a hint, so that the servers of a process can share
-/// it.
+/// The kinds that clients have read as protobuf. It is only a hint, so all servers of a process can
+/// share it.
 static WANTED: RwLock<Vec<Message>> = RwLock::new(Vec::new());
 static ANY_WANTED: AtomicBool = AtomicBool::new(false);
 
-/// A message that is complete but for its resourceVersion, which the store assigns.
+/// A message that is complete except for the resourceVersion, which the store assigns.
 pub(super) struct Prepared {
     message: Message,
     raw: Vec<u8>,
@@ -35,8 +35,8 @@ impl Prepared {
         }
     }
 
-    /// Encodes an object of a kind that clients read as protobuf. An object that cannot be encoded is an error for
-    /// those who read it, as without this.
+    /// Encodes an object of a kind that clients read as protobuf. An object that cannot be encoded
+    /// fails when a client reads it.
     pub(super) fn if_wanted(resource: &Resource, object: &Map<String, Value>) -> Option<Box<Self>> {
         if !ANY_WANTED.load(Ordering::Relaxed) || resource.custom {
             return None;
@@ -47,7 +47,7 @@ impl Prepared {
         Some(Box::new(Self { message, raw }))
     }
 
-    /// Returns the message with this version, if it is one of that type.
+    /// Returns the message with this version, if it is of that type.
     pub(super) fn seal(&self, message: Message, version: u64) -> Option<Vec<u8>> {
         if message != self.message {
             return None;
@@ -56,7 +56,7 @@ impl Prepared {
     }
 }
 
-/// Replaces the resourceVersion of a message, which the encoder writes even if it is empty.
+/// Replaces the resourceVersion of a message. The encoder writes it even if it is empty.
 fn with_version(raw: &[u8], version: u64) -> Result<Option<Vec<u8>>, Error> {
     let version = version.to_string();
     let Some((before, FieldValue::Bytes(metadata), after)) = find(raw, METADATA)? else {
@@ -74,7 +74,7 @@ fn with_version(raw: &[u8], version: u64) -> Result<Option<Vec<u8>>, Error> {
     Ok(Some(out))
 }
 
-/// A field, with what is before and after it.
+/// A field, with the bytes before and after it.
 type Found<'a> = (&'a [u8], FieldValue<'a>, &'a [u8]);
 
 fn find(message: &[u8], number: u32) -> Result<Option<Found<'_>>, Error> {

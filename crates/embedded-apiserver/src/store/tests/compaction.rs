@@ -1,4 +1,4 @@
-//! What compaction keeps and what it lets go.
+//! Compaction.
 
 use std::sync::Weak;
 
@@ -63,7 +63,7 @@ fn a_key_that_came_and_went_is_forgotten_whole() {
 
 #[test]
 fn a_key_that_was_made_again_keeps_its_new_life() {
-    // By the version of the compaction: the state in force then stays, a deletion does not.
+    // At the version of a compaction, the current state is kept, but a deletion is not.
     for (at, oldest_kept) in [(2, 2), (3, 4), (4, 4), (5, 5), (6, 7), (7, 7)] {
         let scene = Scene::new();
         assert_eq!(scene.put("a", "x", "1"), 2);
@@ -151,7 +151,7 @@ fn too_many_bytes_forget_the_older_half() {
         assert_eq!(scene.list(version).unwrap().len(), 3.min(n + 1));
     }
     assert!(scene.store.compacted_revision() > 150);
-    // The counted bytes are those that are there.
+    // The counted bytes match the stored ones.
     let names = ["x0", "x1", "x2"];
     let superseded = names.map(|name| {
         let history = scene.store.history(&scene.table, &Key::new("a", name));
@@ -176,7 +176,7 @@ fn a_running_watch_outlives_the_compaction_of_other_tables() {
     let batch = scene.store.events_after(&scene.table, &subscription, position, 10);
     assert_eq!(batch.unwrap().events[0].revision.version(), next);
     assert!(scene.events(position).is_err(), "a new watch from there cannot know");
-    // What it would miss, it is told.
+    // A watcher that would miss events receives an error.
     scene.put("a", "x", "3");
     scene.store.compact(u64::MAX);
     let missed = scene.store.events_after(&scene.table, &subscription, next, 10);

@@ -1,10 +1,10 @@
-//! The bytes of a revision and the slices of them.
+//! The bytes of a revision and their slices.
 
 use serde_json::json;
 
 use super::*;
 
-/// Everything that is read from a revision agrees with its line.
+/// Checks that all parts of a revision agree with its line.
 fn check(revision: &Revision, event_type: EventType, version: u64) {
     let line = revision.line();
     assert_eq!(line.last(), Some(&b'\n'));
@@ -59,7 +59,7 @@ fn another_version_may_be_longer_or_shorter() {
         for event_type in [EventType::Deleted, EventType::Added] {
             let later = original.at_version(event_type, second);
             check(&later, event_type, second);
-            // And from there: the offsets are the draft's, not those of some version of it.
+            // And back: the offsets are those of the draft, not of one of its versions.
             check(&later.at_version(EventType::Modified, first), EventType::Modified, first);
             let mut expected = original.to_map();
             expected["metadata"]["resourceVersion"] = second.to_string().into();
@@ -80,7 +80,7 @@ fn sameness_is_of_everything_but_the_version() {
     for version in [5, 99, 12_345] {
         assert!(scene.draft("a", "x", "1").is_same_as(&sealed("1", version)));
         assert!(!scene.draft("a", "x", "2").is_same_as(&sealed("1", version)));
-        // As long as the version is: a change must not hide where the version is cut out.
+        // As long as the version: a change must not be hidden by cutting out the version.
         assert!(!scene.draft("a", "x", "123456").is_same_as(&sealed("1", version)));
         assert!(!scene.draft("a", "x", "1").is_same_as(&sealed("123456", version)));
         assert!(!scene.draft("a", "y", "1").is_same_as(&sealed("1", version)));

@@ -1,4 +1,4 @@
-//! Lists: at any version, in pages, with what remains.
+//! Lists at any version, in pages, with the number of remaining objects.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn names(page: &Page) -> Vec<String> {
     page.items.iter().map(|item| item.key().to_string()).collect()
 }
 
-/// All pages of a list, each of which must go on where the last ended.
+/// Returns all pages of a list. Each must start where the last one ended.
 fn pages(
     scene: &Scene,
     at: u64,

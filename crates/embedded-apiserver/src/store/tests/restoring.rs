@@ -1,4 +1,4 @@
-//! Snapshots, and tables that come and go.
+//! Snapshots, and tables that are opened and closed.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn a_restore_goes_back_to_the_objects_and_the_version() {
     assert_eq!(scene.list(at - 1), Err(Unreadable::Expired { oldest: at }));
     assert_eq!(scene.store.count(&scene.table, Some("b")), 1);
     assert_eq!(scene.store.count(&scene.table, Some("c")), 0);
-    // Versions are given out again, and it can be gone back to again.
+    // Versions are assigned again, and the snapshot can be restored again.
     assert_eq!(scene.put("a", "x", "other"), at + 1);
     assert_eq!(scene.events(at).unwrap(), [(EventType::Modified, at + 1)]);
     scene.store.restore(&snapshot);
@@ -116,7 +116,7 @@ fn a_table_that_is_opened_again_is_another_one_to_its_old_watchers() {
     let over = scene.store.events_after(&scene.table, &old, closed_at, 10);
     assert_eq!(over.unwrap_err(), Unreadable::Gone);
     assert_eq!(scene.events(closed_at).unwrap(), [(EventType::Added, again)]);
-    // Opening what is open changes nothing.
+    // Opening an open table has no effect.
     let running = scene.store.subscribe(&scene.table).expect("it is open");
     scene.store.open_table(&scene.table);
     assert!(scene.store.events_after(&scene.table, &running, again, 10).is_ok());

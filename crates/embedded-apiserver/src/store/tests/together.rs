@@ -1,8 +1,8 @@
-//! Conditions on other objects, and readers that keep no writer waiting.
+//! Preconditions on other objects, and readers that do not block writers.
 
 use super::*;
 
-/// Matches every second object, and sees whether a write could happen meanwhile.
+/// Matches every second object, and checks that a write can happen in the meantime.
 struct Unlocked<'a>(&'a Store);
 
 impl Select for Unlocked<'_> {
@@ -22,7 +22,7 @@ async fn selectors_are_matched_without_the_lock() {
     let whole = PageRequest { select: Some(&select), ..PageRequest::default() };
     let all = scene.store.list(&scene.table, None, &whole).unwrap();
     assert_eq!((all.items.len(), all.more), (SELECT_PART + 5, false));
-    // Page by page it is the same, from parts of the table that are larger than a page.
+    // Pages give the same result, from parts of the table that are larger than a page.
     let mut paged = Vec::new();
     let mut start = None;
     loop {

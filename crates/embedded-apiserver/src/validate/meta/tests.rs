@@ -1,4 +1,4 @@
-//! Metadata that is accepted and refused, and in which words.
+//! Valid and invalid metadata, and its errors.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -38,7 +38,7 @@ fn shown(errors: &[FieldError]) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 
-/// The errors of a new namespaced object `ns/a` with these fields beside its name.
+/// Returns the errors of a new namespaced object `ns/a` with these additional fields.
 fn create_with(fields: Value) -> Vec<String> {
     let mut metadata = object(json!({"name": "a", "namespace": "ns"}));
     metadata.extend(object(fields));
@@ -295,7 +295,7 @@ fn the_storage_names_a_missing_version_as_a_number() {
     assert_eq!(version_required().to_string(), want);
 }
 
-/// Any JSON, in the fields that are looked at and a few others.
+/// Generates any JSON, in known fields and a few others.
 fn metadata() -> impl Strategy<Value = Object> {
     let field = "name|namespace|generateName|uid|resourceVersion|labels|annotations|finalizers|\
                  ownerReferences|generation|deletionTimestamp|creationTimestamp|x";
