@@ -34,6 +34,30 @@ const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// The patch types of built-in kinds.
 const PATCHES: &[&str] = &[JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH];
 
+/// The types of patches that are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PatchType {
+    Json,
+    Merge,
+    Strategic,
+}
+
+impl PatchType {
+    /// Returns the type that a media type names, or the refusal of one that is not served.
+    fn of(media_type: &str, resource: &Resource) -> Result<Self, Status> {
+        match media_type {
+            JSON_PATCH => Ok(Self::Json),
+            MERGE_PATCH => Ok(Self::Merge),
+            STRATEGIC_MERGE_PATCH if !resource.custom => Ok(Self::Strategic),
+            _ if resource.custom => Err(Status::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
+            // A real server supports this type, but this one does not. The error lists the
+            // supported types.
+            APPLY_PATCH => Err(Status::unsupported_media_type(PATCHES)),
+            _ => Err(Status::unsupported_patch_type()),
+        }
+    }
+}
+
 /// A decoded patch.
 enum Change {
     Json(json_patch::Patch),
@@ -47,9 +71,10 @@ pub(super) fn patch(
     view: &View,
 ) -> Result<Response<Body>, Status> {
     let target = &call.target;
+    // Before the options: which of them are allowed depends on the type of the patch.
+    let patch_type = PatchType::of(negotiate::content_type(&call.headers), &target.resource)?;
     let dry_run = check_options(&target.query, "PatchOptions")?;
-    let media_type = negotiate::content_type(&call.headers);
-    let change = Change::decode(media_type, &call.body, &target.resource)?;
+    let change = Change::decode(patch_type, &call.body, &target.resource)?;
     let modified = modify(shared, target, dry_run, |old| {
         let patched = change.apply(old)?;
         let mut new = object::check_shape(target, patched).map_err(|status| misfit(&status))?;
@@ -60,12 +85,12 @@ pub(super) fn patch(
 }
 
 impl Change {
-    fn decode(media_type: &str, body: &[u8], resource: &Resource) -> Result<Self, Status> {
+    fn decode(patch_type: PatchType, body: &[u8], resource: &Resource) -> Result<Self, Status> {
         let undecodable = |error: serde_json::Error| {
             Status::bad_request(format!("error decoding patch: {}", object::json_error(&error)))
         };
-        match media_type {
-            JSON_PATCH => {
+        match patch_type {
+            PatchType::Json => {
                 let patch: Value = serde_json::from_slice(body).map_err(undecodable)?;
                 if !patch.is_array() {
                     return Err(no_patch(&patch, "[]handlers.jsonPatchOp"));
@@ -87,19 +112,14 @@ impl Change {
                 }
                 Ok(Self::Json(patch))
             }
-            MERGE_PATCH => {
+            PatchType::Merge => {
                 let patch: Value = serde_json::from_slice(body).map_err(undecodable)?;
                 if !patch.is_object() {
                     return Err(no_patch(&patch, "map[string]interface {}"));
                 }
                 Ok(Self::Merge(patch))
             }
-            STRATEGIC_MERGE_PATCH if !resource.custom => strategic_patch(body, resource),
-            _ if resource.custom => Err(Status::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
-            // A real server supports this type, but this one does not. The error lists the
-            // supported types.
-            APPLY_PATCH => Err(Status::unsupported_media_type(PATCHES)),
-            _ => Err(Status::unsupported_patch_type()),
+            PatchType::Strategic => strategic_patch(body, resource),
         }
     }
 
@@ -275,7 +295,7 @@ mod tests {
         let body = patch.to_string();
         let registry = Registry::new();
         let maps = registry.get("", "v1", "configmaps").expect("they are served");
-        let change = Change::decode(JSON_PATCH, body.as_bytes(), maps)?;
+        let change = Change::decode(PatchType::Json, body.as_bytes(), maps)?;
         change.apply(object.as_object().expect("it is one"))
     }
 

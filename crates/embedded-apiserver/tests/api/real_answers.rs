@@ -79,6 +79,10 @@ async fn options_of_writes_are_checked() {
     client.post(MAPS, map).await.ok();
     let path = format!("{MAPS}/a");
     client.merge(&format!("{path}?force=true"), json!({})).await.failed(422);
+    // The media type is checked first: only apply, which is not served, may be forced.
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    let forced = format!("{path}?fieldManager=m&force=true");
+    client.request("PATCH", &forced, &apply, "{}").await.failed(415);
     let both = json!({"propagationPolicy": "Orphan", "orphanDependents": true});
     client.delete_with(&path, both).await.failed(422);
     let text = [("content-type", "text/plain")];
