@@ -326,6 +326,12 @@ impl Order {
     }
 }
 
+#[cfg(test)]
+std::thread_local! {
+    /// The number of scalars read on this thread, by which tests measure the work of a merge.
+    pub(super) static SCALARS_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// A value by which items are told apart. An integer and a float are never the same, as in Go.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Scalar {
@@ -338,6 +344,8 @@ enum Scalar {
 
 impl Scalar {
     fn of(value: &Value) -> Result<Self, Refusal> {
+        #[cfg(test)]
+        SCALARS_READ.with(|count| count.set(count.get() + 1));
         Ok(match value {
             Value::Null => Self::Null,
             Value::Bool(value) => Self::Bool(*value),
