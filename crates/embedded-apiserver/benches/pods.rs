@@ -1,5 +1,5 @@
-//! Pods of a given size: containers with environment, probes, resources and mounts, as clusters have
-//! them, and an annotation that makes up the rest.
+//! Pods of a given size: containers with environment, probes, resources and mounts, as in real
+//! clusters, and an annotation that fills the rest.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ pub(crate) fn bodies(count: usize, bytes: usize) -> Vec<Bytes> {
     (0..count).map(|at| body(at, bytes)).collect()
 }
 
-/// One pod's JSON, of `bytes` bytes give or take a few.
+/// Returns a pod's JSON of approximately `bytes` bytes.
 pub(crate) fn body(at: usize, bytes: usize) -> Bytes {
     let mut pod = pod(at);
     let rest = bytes.saturating_sub(pod.to_string().len() + 20);

@@ -1,7 +1,7 @@
-//! How fast and how small the server is: `cargo bench -p embedded-apiserver`.
+//! Benchmarks of speed and memory: `cargo bench -p embedded-apiserver`.
 //!
-//! Prints one line for each number that BENCHMARKS.md states, with the target beside it. Runs in
-//! about a minute; `cargo bench -- watch` runs only what has `watch` in its name.
+//! Prints a line for each number in BENCHMARKS.md, with its target. Takes about a minute; `cargo
+//! bench -- watch` runs only the benchmarks with `watch` in their name.
 
 mod pods;
 
@@ -83,7 +83,7 @@ fn memory() {
     drop(server);
 }
 
-/// What a page of 500 costs in a small store and in a large one.
+/// Measures a page of 500 in a small and in a large store.
 fn page() {
     let small = with_pods(1_000);
     let large = filled();
@@ -103,7 +103,7 @@ fn page() {
     report("page of 500 of 100,000 pods", &format!("{:.3} ms", millis(large)), "about the same");
 }
 
-/// A watch that has 100,000 events to catch up with.
+/// Measures a watch that catches up with 100,000 events.
 fn watch_replay() {
     let server = filled();
     let url = listen(&server);
@@ -114,7 +114,7 @@ fn watch_replay() {
     report("watch 5 KB events, replayed over loopback", &per_second(PODS, seconds), "> 100,000/s");
 }
 
-/// A watch that follows a writer in another thread, which is the limit.
+/// Measures a watch that follows a writer in another thread, which is the bottleneck.
 fn watch_live() {
     const EVENTS: usize = 40_000;
     let server = ApiServer::start();
@@ -137,7 +137,8 @@ fn watch_live() {
     report("watch 5 KB events, live behind one writer", &per_second(EVENTS, seconds), "");
 }
 
-/// 1,000 watchers of one resource: how often an event is encoded, and what a delivery costs.
+/// Measures 1,000 watchers of a resource: how often an event is encoded, and the cost of a
+/// delivery.
 fn fan_out() {
     const WATCHERS: usize = 1_000;
     const EVENTS: usize = 200;
@@ -183,7 +184,7 @@ fn with_pods(count: usize) -> ApiServer {
     server
 }
 
-/// Serves plain HTTP from a thread of its own. The address.
+/// Serves plain HTTP on its own thread. Returns the address.
 fn listen(server: &ApiServer) -> String {
     let server = server.clone();
     let (sender, receiver) = std::sync::mpsc::channel();
@@ -198,7 +199,7 @@ fn listen(server: &ApiServer) -> String {
     receiver.recv().expect("an address")
 }
 
-/// A client that does no more than count: what is measured is the server.
+/// A client that only counts events, so that the server is measured.
 struct Watch {
     socket: TcpStream,
     buffer: Vec<u8>,
@@ -225,8 +226,8 @@ impl Watch {
         watch
     }
 
-    /// Reads so many events. Events end in a line feed, the chunks around them in a carriage return
-    /// and a line feed, and JSON contains neither.
+    /// Reads this many events. Events end in a line feed, and the chunks around them in a carriage
+    /// return and a line feed. JSON contains neither.
     fn read(&mut self, events: usize) {
         let (mut feeds, mut returns) = (0, 0);
         while feeds - returns < events || feeds < returns {
@@ -239,7 +240,7 @@ impl Watch {
 }
 
 fn count(bytes: &[u8], wanted: u8) -> usize {
-    // Chunks of 255 sum up in a byte each, which the compiler makes into vector instructions.
+    // Chunks of 255 fit a byte counter, which the compiler vectorizes.
     bytes
         .chunks(255)
         .map(|chunk| usize::from(chunk.iter().map(|&byte| u8::from(byte == wanted)).sum::<u8>()))
@@ -275,7 +276,7 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// The memory that the process occupies, from where Linux tells it.
+/// Returns the resident memory of the process, on Linux.
 fn resident_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0_usize);

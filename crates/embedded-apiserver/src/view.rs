@@ -252,7 +252,7 @@ impl View {
         }
     }
 
-    /// Returns a list and its size in bytes. A table, which is encoded as a whole, has no size.
+    /// Returns a list and its approximate size in bytes.
     pub(crate) fn list(
         &self,
         meta: &ListMeta,

@@ -1,4 +1,4 @@
-//! How objects end when it is not a DELETE that ends them.
+//! Removal of objects by requests other than a DELETE.
 
 #[path = "shared/wire.rs"]
 mod wire;
@@ -35,7 +35,7 @@ async fn the_last_finalizer_shows_the_state_before_it_went() {
     let marked = ok(&wire, Method::DELETE, &format!("{MAPS}/a"), Value::Null).await;
     assert!(marked["metadata"]["deletionTimestamp"].is_string());
 
-    // Both at once: it ends, and it would leave the selector.
+    // Both at once: it is removed, and would no longer match the selector.
     let patch = json!({"metadata": {"finalizers": null, "labels": null}});
     let answer = ok(&wire, Method::PATCH, &format!("{MAPS}/a"), patch).await;
     assert_eq!(answer["metadata"].get("finalizers"), None, "the client sees its change");
@@ -64,7 +64,7 @@ async fn a_namespace_stays_while_something_is_in_it_or_holds_it() {
     let one = "/api/v1/namespaces/n";
     ok(&wire, Method::DELETE, one, Value::Null).await;
 
-    // An update, even of the last finalizer, is not what it waits for.
+    // While the namespace is not empty, an update does not remove it.
     ok(&wire, Method::PATCH, one, json!({"metadata": {"labels": {"l": "1"}}})).await;
     assert_eq!(wire.get(one).await.body["status"]["phase"], "Terminating");
     ok(&wire, Method::DELETE, &format!("{maps}/a"), Value::Null).await;

@@ -1,4 +1,4 @@
-//! What time does to a watch: bookmarks, and its end.
+//! Watches over time: bookmarks and timeouts.
 
 #[path = "shared/wire.rs"]
 mod wire;

@@ -1,4 +1,4 @@
-//! Who may do what: 401 and 403.
+//! Authentication and authorization: 401 and 403.
 
 use embedded_apiserver::{ApiServer, Denial, Verb};
 use serde_json::json;
@@ -61,7 +61,7 @@ async fn the_administrator_may_act_as_others_and_nobody_else_may() {
     assert_eq!(ask("Bearer wrong", "jane").await.code, 401);
 }
 
-/// A name that is dropped because it cannot be read would leave the rights of the administrator.
+/// If an unreadable name were ignored, the request would have the administrator's rights.
 #[tokio::test(start_paused = true)]
 async fn impersonation_never_fails_open() {
     let server = ApiServer::builder().token("admin").build();
@@ -189,7 +189,7 @@ async fn a_denial_is_for_what_it_names_and_until_it_is_taken_back() {
     client.get("/api/v1/namespaces/kube-system/secrets").await.ok();
 }
 
-/// A real server authorizes a watch when it begins, and then no more.
+/// A real server authorizes a watch only when it starts.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_runs_goes_on_when_watching_is_denied() {
     let server = ApiServer::start();

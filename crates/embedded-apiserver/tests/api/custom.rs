@@ -1,4 +1,4 @@
-//! Custom resources: from the definition's creation to its end.
+//! Custom resources, from the creation of their definition to its deletion.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ async fn a_definition_is_established_and_served_at_once() {
     assert_eq!(list["items"][0], made, "items of custom resources say what they are");
 }
 
-/// Nothing but the body says what a custom object is; a built-in one goes without saying.
+/// Only the body names the type of a custom object. That of a built-in one is implied.
 #[tokio::test(start_paused = true)]
 async fn an_object_has_to_say_its_kind_and_version() {
     let (server, client) = widgets().await;
@@ -129,7 +129,7 @@ async fn one_object_is_served_in_all_versions() {
         let patch = json!({"spec": {"by": version}});
         let changed = client.merge(&format!("{path}/a"), patch).await.ok();
         assert_eq!(changed["apiVersion"], version);
-        // What was read in one version is written in the same.
+        // An object is written in the version in which it was read.
         assert_eq!(client.put(&format!("{path}/a"), changed.clone()).await.ok(), changed);
     }
     assert_eq!(client.get(&WIDGETS.replace("v1", "v1alpha1")).await.code, 404);
@@ -184,7 +184,8 @@ async fn discovery_tells_of_a_definition_in_both_forms_as_long_as_it_exists() {
     assert!(!client.get_as("/apis", v2).await.ok().to_string().contains("tests.example.com"));
 }
 
-/// With its definition, a resource goes: objects are deleted, watches end, and the path is unknown.
+/// When its definition is deleted, a resource's objects are deleted, its watches end, and its path
+/// is unknown.
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_definition_is_the_end_of_its_objects_and_watches() {
     let (server, client) = widgets().await;
@@ -197,7 +198,7 @@ async fn the_end_of_a_definition_is_the_end_of_its_objects_and_watches() {
         client.watch(&format!("{WIDGETS}?watch=1&fieldSelector=metadata.name%3Db")).await;
     let mut definitions = client.watch(&format!("{CRDS}?watch=1&resourceVersion={from}")).await;
     client.delete(&format!("{CRDS}/widgets.tests.example.com")).await.ok();
-    // In this order: the definition is marked, its objects go, it goes.
+    // In this order: the definition is marked, its objects are deleted, it is removed.
     let events = watch.rest().await;
     let briefs: Vec<_> = events.iter().map(Event::brief).collect();
     assert_eq!(briefs, [("DELETED", "a", from + 2), ("DELETED", "b", from + 3)]);

@@ -1,4 +1,4 @@
-//! Delete: at once, or once nothing holds the object any more.
+//! Delete: immediate, or after finalizers.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -76,8 +76,8 @@ async fn preconditions_that_hold_let_the_delete_through() {
     client.delete_with(&path, json!({"preconditions": new})).await.ok();
 }
 
-/// Finalizers: an object that has some is marked, stays for all to see, can still be changed but
-/// not be held by more, and goes with the last of them.
+/// An object with finalizers is marked and stays visible. It can still be changed, but cannot gain
+/// finalizers. It is removed with the last of them.
 #[tokio::test(start_paused = true)]
 async fn an_object_with_finalizers_goes_when_the_last_is_removed() {
     let at = "2026-01-01T00:00:00Z";
@@ -104,7 +104,8 @@ async fn an_object_with_finalizers_goes_when_the_last_is_removed() {
     );
     let one = client.merge(&path, json!({"metadata": {"finalizers": ["a.b/d"]}})).await.ok();
     assert_eq!(one["metadata"]["deletionTimestamp"], at);
-    // The last change is never stored: its answer has the version before, the event the state before.
+    // The last change is never stored: its response has the previous version, and its event the
+    // previous state.
     let freed = client.merge(&path, json!({"metadata": {"finalizers": null}})).await.ok();
     assert_eq!((version(&freed), freed["metadata"].get("finalizers")), (version(&one), None));
     client.get(&path).await.failed(404);
@@ -174,7 +175,7 @@ async fn a_collection_is_deleted_as_far_as_it_is_selected() {
     assert_eq!(names(&client.get(elsewhere).await.ok()), ["a"]);
 }
 
-/// A pod that goes at once is marked first: watchers see its deletionTimestamp before it is gone.
+/// A pod that is removed immediately is marked first: watchers see its deletionTimestamp.
 #[tokio::test(start_paused = true)]
 async fn a_pod_is_marked_before_it_goes() {
     let server = ApiServer::start();
@@ -193,7 +194,7 @@ async fn a_pod_is_marked_before_it_goes() {
     assert_eq!(seen, [("MODIFIED".to_owned(), json!(0)), ("DELETED".to_owned(), json!(0))]);
 }
 
-/// Names without a domain are for Kubernetes' own finalizers.
+/// Names without a domain are reserved for Kubernetes' own finalizers.
 #[tokio::test(start_paused = true)]
 async fn a_finalizer_of_a_built_in_kind_has_a_domain() {
     let server = ApiServer::start();

@@ -1,4 +1,4 @@
-//! Requests that cost a server much more than they cost their sender, and writes that race.
+//! Requests that cost the server far more than their sender, and racing writes.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::harness::{Client, MAPS, definition, failure, map, names};
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const THINGS: &str = "/apis/tests.example.com/v1/namespaces/default/things";
 
-/// Without a bound the answer is quadratic: each error shows all the references.
+/// Without a limit the response is quadratic, because each error shows all references.
 #[tokio::test(start_paused = true)]
 async fn an_answer_to_many_bad_owners_is_short() {
     let server = ApiServer::start();
@@ -31,7 +31,7 @@ async fn an_answer_to_many_bad_owners_is_short() {
     assert!(answer.body.len() < 256 * 1024, "{} bytes", answer.body.len());
 }
 
-/// Comparing each reference with each other would take minutes.
+/// Comparing all pairs of references would take minutes.
 #[tokio::test(start_paused = true)]
 async fn many_owners_are_compared_in_linear_time() {
     let server = ApiServer::start();
@@ -57,7 +57,7 @@ async fn the_last_generation_stays_the_last() {
     assert_eq!(client.get(&path).await.ok()["metadata"]["generation"], json!(i64::MAX));
 }
 
-/// A definition with `v1` and `v2`, whose selectable fields are in different places.
+/// Returns a definition with `v1` and `v2`, whose selectable fields are in different places.
 fn two_versions() -> Value {
     let mut definition = definition("things", "Thing");
     let versions = definition["spec"]["versions"].as_array_mut().unwrap();
@@ -91,13 +91,13 @@ async fn custom_fields_are_compared_by_path_in_every_version() {
         let none = client.get(&format!("{path}?fieldSelector=spec.color%3Dblue")).await.ok();
         assert!(names(&none).is_empty(), "{path}");
     }
-    // A write through the other version leaves no selector: it is a MODIFIED.
+    // After a write through the other version the object still matches: it is a MODIFIED.
     let mut watch = client.watch(&format!("{THINGS}?watch=1&{red}")).await;
     watch.events(2).await;
     client.merge(&format!("{second}/one"), json!({"spec": {"note": "x"}})).await.ok();
     let event = watch.event().await;
     assert_eq!((event.kind.as_str(), event.brief().1), ("MODIFIED", "one"));
-    // Nor does a change of the definition.
+    // The same holds after a change of the definition.
     let patch = json!([{"op": "replace", "path": "/spec/versions/0/selectableFields",
                         "value": [{"jsonPath": ".spec.color"}]}]);
     client.json_patch(&format!("{DEFINITIONS}/things.tests.example.com"), patch).await.ok();
@@ -138,7 +138,7 @@ async fn a_definition_that_serves_no_version_is_not_served() {
     // Its objects were not deleted.
     client.json_patch(&path, serve(true)).await.ok();
     assert_eq!(names(&client.get(THINGS).await.ok()), ["one"]);
-    // But they go with the definition, served or not.
+    // But they are deleted with the definition, served or not.
     client.json_patch(&path, serve(false)).await.ok();
     client.delete(&path).await.ok();
     client.post(DEFINITIONS, definition("things", "Thing")).await.ok();

@@ -1,4 +1,4 @@
-//! Requests to a server in process, and what comes back.
+//! Requests to an in-process server, and their responses.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
-/// Sends requests as some user, or with a token.
+/// Sends requests as a user, or with a token.
 #[derive(Clone)]
 pub(crate) struct Client(ApiService);
 
@@ -86,7 +86,7 @@ impl Client {
         self.request("DELETE", path, &[], options.to_string()).await
     }
 
-    /// A watch that is expected to begin.
+    /// Starts a watch, which must succeed.
     pub(crate) async fn watch(&self, path: &str) -> Watch {
         self.watch_as(path, "application/json").await
     }
@@ -98,7 +98,7 @@ impl Client {
     }
 }
 
-/// A whole response.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -111,13 +111,13 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("JSON: {:?}", self.body))
     }
 
-    /// The object of a request that succeeded.
+    /// Returns the object of a successful request.
     pub(crate) fn ok(&self) -> Value {
         assert!(self.code < 300, "{}: {:?}", self.code, self.body);
         self.json()
     }
 
-    /// The `Status` of one that did not.
+    /// Returns the `Status` of a failed request.
     pub(crate) fn failed(&self, code: u16) -> Value {
         let status = self.json();
         assert_eq!(self.code, code, "{status}");
@@ -127,7 +127,7 @@ impl Answer {
         status
     }
 
-    /// The object of an answer in protobuf.
+    /// Returns the object of a protobuf response.
     pub(crate) fn protobuf(&self) -> Value {
         assert_eq!(self.header("content-type"), kube_schema::MEDIA_TYPE, "{:?}", self.body);
         kube_schema::from_slice(&self.body).expect("protobuf")
@@ -142,7 +142,7 @@ impl Answer {
     }
 }
 
-/// One event of a watch.
+/// An event of a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Event {
     pub(crate) kind: String,
@@ -154,20 +154,20 @@ impl Event {
         version(&self.object)
     }
 
-    /// Type, name and version, which most tests are about.
+    /// Returns the type, name and version, which most tests compare.
     pub(crate) fn brief(&self) -> (&str, &str, u64) {
         (&self.kind, name(&self.object), self.version())
     }
 }
 
-/// A running watch.
+/// An open watch.
 pub(crate) struct Watch {
     body: Body,
     buffer: Vec<u8>,
 }
 
 impl Watch {
-    /// The next event; None when the watch has ended.
+    /// Returns the next event, or `None` when the watch has ended.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
@@ -181,7 +181,7 @@ impl Watch {
         }
     }
 
-    /// The next event of a watch in protobuf; None when it has ended.
+    /// Returns the next event of a protobuf watch, or `None` when it has ended.
     pub(crate) async fn frame(&mut self) -> Option<Event> {
         loop {
             let len = self.buffer.first_chunk().map(|len| u32::from_be_bytes(*len) as usize);
@@ -216,7 +216,7 @@ impl Watch {
         events
     }
 
-    /// Nothing comes, for a while.
+    /// Asserts that no event arrives for a while.
     pub(crate) async fn is_quiet(&mut self) {
         let next = tokio::time::timeout(Duration::from_secs(1), self.next()).await;
         assert!(next.is_err(), "{next:?}");
@@ -246,7 +246,7 @@ pub(crate) fn labelled(name: &str, labels: Value) -> Value {
     map
 }
 
-/// A `Status` as it goes over the wire; `details` may be null for none.
+/// Returns a `Status` as it is sent. `details` may be null.
 pub(crate) fn failure(code: u16, reason: &str, message: &str, details: Value) -> Value {
     let mut status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -258,12 +258,12 @@ pub(crate) fn failure(code: u16, reason: &str, message: &str, details: Value) ->
     status
 }
 
-/// A query's value, escaped.
+/// Returns an escaped value for a query.
 pub(crate) fn escaped(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-/// A namespaced definition of `kind` in `tests.example.com/v1`, without subresources.
+/// Returns a namespaced definition of `kind` in `tests.example.com/v1`, without subresources.
 pub(crate) fn definition(plural: &str, kind: &str) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",

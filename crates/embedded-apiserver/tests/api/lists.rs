@@ -1,4 +1,4 @@
-//! Which version of the world a list shows.
+//! The version that a list returns.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::harness::{Client, MAPS, failure, map, names, version};
 
-/// Three objects, and the versions at which each of them was the newest.
+/// Creates three objects. Returns the versions at which each of them was the latest.
 async fn three(server: &ApiServer) -> (Client, [u64; 3]) {
     let client = Client::of(server);
     let mut versions = [0; 3];
@@ -28,7 +28,7 @@ async fn a_list_is_at_the_version_that_was_asked_for_or_newer_as_the_match_says(
         (String::new(), vec!["a", "b", "c"], newest),
         ("resourceVersion=".to_owned(), vec!["a", "b", "c"], newest),
         ("resourceVersion=0".to_owned(), vec!["a", "b", "c"], newest),
-        // The cache behind "0" does not page.
+        // The watch cache, which serves "0", does not page.
         ("resourceVersion=0&limit=1".to_owned(), vec!["a", "b", "c"], newest),
         (
             "resourceVersion=0&resourceVersionMatch=NotOlderThan".to_owned(),
@@ -147,8 +147,8 @@ async fn a_version_that_is_no_number_is_400() {
     }
 }
 
-/// A client that has seen a version must not be shown an older one, by whatever server it asks:
-/// it is asked to wait, and to come back.
+/// A client that has seen a version must never receive an older one, whichever server it asks. It
+/// is told to retry later.
 #[tokio::test(start_paused = true)]
 async fn a_version_from_the_future_is_a_504_after_a_while() {
     let server = ApiServer::start();

@@ -1,4 +1,4 @@
-//! The HTTP interface by raw requests: what is promised to every client, whatever it is written in.
+//! The HTTP interface by raw requests: the guarantees for clients in any language.
 
 mod access;
 mod custom;

@@ -1,4 +1,4 @@
-//! Namespaces: what lives in them, and how they end.
+//! Namespaces, their contents and their deletion.
 
 use embedded_apiserver::ApiServer;
 use serde_json::json;
@@ -24,7 +24,7 @@ async fn a_new_namespace_is_active_and_labelled_with_its_name() {
     assert_eq!(namespace["metadata"]["labels"], json!({"kubernetes.io/metadata.name": "home"}));
 }
 
-/// A namespace of an object that can have none is not an error: it is dropped.
+/// The namespace of a cluster-scoped object is not an error: it is dropped.
 #[tokio::test(start_paused = true)]
 async fn objects_of_the_cluster_have_no_namespace_whatever_they_say() {
     let server = ApiServer::start();

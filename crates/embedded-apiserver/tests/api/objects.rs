@@ -1,4 +1,4 @@
-//! What the server writes into objects: identity, time, generation, and the wall around status.
+//! Fields that the server sets: identity, time and generation, and the separation of status.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ async fn a_new_object_gets_its_identity_from_the_server_alone() {
     assert_eq!(uid.as_bytes()[14], b'4', "a random uid says so: {uid}");
 }
 
-/// A uid tells an object from another one of the same name, before or after it.
+/// A uid distinguishes an object from earlier and later ones of the same name.
 #[tokio::test(start_paused = true)]
 async fn an_object_that_is_made_again_is_another_one() {
     let server = ApiServer::start();
@@ -96,8 +96,8 @@ async fn generated_names_have_the_prefix_and_differ() {
     assert_eq!(name(&client.post(MAPS, long).await.ok()).len(), 63);
 }
 
-/// `metadata.generation` is the sequence number of the desired state: of the spec, not of labels
-/// and not of the status.
+/// `metadata.generation` is the sequence number of the desired state: of the spec, not of labels or
+/// the status.
 #[tokio::test(start_paused = true)]
 async fn generation_counts_changes_of_the_spec_only() {
     let server = ApiServer::start();
@@ -122,7 +122,7 @@ async fn generation_counts_changes_of_the_spec_only() {
     assert_eq!(*generation(&map), Value::Null, "a kind without a spec has no generation");
 }
 
-/// Without a status subresource a custom resource's status is data like any other.
+/// Without a status subresource, a custom resource's status is ordinary data.
 #[tokio::test(start_paused = true)]
 async fn generation_counts_the_status_of_a_custom_resource_that_has_no_such_subresource() {
     let server = ApiServer::start();
@@ -169,7 +169,7 @@ async fn a_write_to_the_object_leaves_the_status_alone_and_the_reverse() {
     let of_status = client.merge(&format!("{path}/status"), both.clone()).await.ok();
     assert_eq!(of_status["status"], json!({"replicas": 4}));
     assert_eq!(of_status["spec"], made["spec"]);
-    // So it is with deployments, and nobody knows why.
+    // Deployments behave like this, for no known reason.
     assert_eq!(of_status["metadata"]["labels"], Value::Null);
     assert_eq!(of_status["metadata"]["finalizers"], json!(["a.b/c"]));
 
@@ -185,8 +185,8 @@ async fn a_write_to_the_object_leaves_the_status_alone_and_the_reverse() {
     assert_eq!(client.put(&path, without).await.ok()["status"], json!({"replicas": 4}));
 }
 
-/// An update that changes nothing is no event: controllers that write what is there do not wake
-/// each other up for ever.
+/// An update that changes nothing creates no event, so controllers that write an unchanged object
+/// do not wake each other forever.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_changes_nothing_has_no_version_and_no_event() {
     let server = ApiServer::start();

@@ -1,4 +1,4 @@
-//! Lists in pages: limit and continue.
+//! Paged lists: limit and continue.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn token(list: &Value) -> &str {
     list["metadata"]["continue"].as_str().unwrap_or_default()
 }
 
-/// Chunking: all pages are of the version of the first, whatever is written meanwhile.
+/// All pages are of the first one's version, whatever is written in the meantime.
 #[tokio::test(start_paused = true)]
 async fn pages_are_of_one_version_while_writes_go_on() {
     let server = ApiServer::start();
@@ -48,7 +48,7 @@ async fn a_page_of_a_selection_is_full_and_counts_nothing() {
     let odd = format!("{MAPS}?labelSelector=parity%3Dodd&limit=2");
     let first = client.get(&odd).await.ok();
     assert_eq!(names(&first), ["m1", "m3"]);
-    // The count is of a whole list only: a selection would have to be searched for it.
+    // Only complete lists are counted: a selection would have to be searched.
     assert_eq!(first["metadata"].get("remainingItemCount"), None);
     let second = client.get(&format!("{odd}&continue={}", token(&first))).await.ok();
     assert_eq!((names(&second), token(&second)), (vec!["m5"], ""));
@@ -75,7 +75,7 @@ async fn a_token_takes_no_version_beside_its_own() {
     let message = "specifying resource version is not allowed when using continue";
     assert_eq!(refused.json(), failure(400, "BadRequest", message, json!(null)));
     let second = client.get(&format!("{next}&resourceVersion=0")).await.ok();
-    // Any version may do, and what answers that has the whole list at hand.
+    // Any version is acceptable, and the watch cache returns the complete list.
     assert_eq!(names(&second), ["m1", "m2"]);
 }
 
@@ -99,8 +99,8 @@ async fn tokens_that_are_none_are_400() {
     );
 }
 
-/// A token outlives its version for a while only. Then the client is told, and given another with
-/// which it can go on if it can live with a list of two versions.
+/// A token outlives its version only for a while. Then the client receives an error with another
+/// token, which continues the list if the client accepts an inconsistent one.
 #[tokio::test(start_paused = true)]
 async fn a_token_that_has_expired_leads_on_inconsistently_if_the_client_wants() {
     let server = ApiServer::start();
@@ -126,7 +126,7 @@ async fn a_token_that_has_expired_leads_on_inconsistently_if_the_client_wants() 
     let now = server.store().revision();
     assert_eq!((names(&second), version(&second)), (vec!["m2", "m4"], now));
     assert_eq!(second["metadata"]["remainingItemCount"], 2);
-    // From here on, it is consistent again.
+    // From here on, the list is consistent again.
     client.delete(&format!("{MAPS}/m5")).await.ok();
     let third = client.get(&format!("{MAPS}?limit=2&continue={}", token(&second))).await.ok();
     assert_eq!((names(&third), version(&third)), (vec!["m5", "m7"], now));

@@ -1,4 +1,4 @@
-//! Which path and method is which request.
+//! Paths and methods, and the requests that they stand for.
 
 use embedded_apiserver::ApiServer;
 use serde_json::json;
@@ -25,7 +25,7 @@ async fn methods_that_a_path_has_not_are_405() {
         ("PATCH", MAPS),
         ("POST", &named),
         ("POST", "/api/v1/configmaps"),
-        // Deleting everything everywhere in one request is not offered; nor is it for namespaces.
+        // A single request cannot delete a collection in all namespaces, nor namespaces.
         ("DELETE", "/api/v1/configmaps"),
         ("DELETE", "/api/v1/namespaces"),
         ("POST", "/api/v1/namespaces/default/status"),
@@ -107,7 +107,7 @@ async fn a_namespace_and_its_status_are_not_in_the_namespace() {
     let phase = json!({"status": {"phase": "Terminating"}, "metadata": {"labels": {"x": "y"}}});
     let changed = client.merge("/api/v1/namespaces/default/status", phase).await.ok();
     assert_eq!(changed["status"]["phase"], "Terminating");
-    // Most kinds take metadata together with the status.
+    // Most kinds accept metadata together with the status.
     let labels = json!({"kubernetes.io/metadata.name": "default", "x": "y"});
     assert_eq!(changed["metadata"]["labels"], labels);
 }

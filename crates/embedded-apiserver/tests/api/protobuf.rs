@@ -1,4 +1,4 @@
-//! Protobuf: what client-go and kubectl send and ask for as they come.
+//! Protobuf, which client-go and kubectl send and request by default.
 
 use embedded_apiserver::{ApiServer, Fault, Verb};
 use kube_schema::{Envelope, MEDIA_TYPE};
@@ -36,7 +36,7 @@ async fn objects_are_written_and_read() {
     assert_eq!(object["kind"], "ConfigMap");
     assert_eq!(object["data"], json!({"colour": "blue"}));
     let path = format!("{MAPS}/a");
-    // The same object by either codec.
+    // Both codecs give the same object.
     assert_eq!(client.get(&path).await.ok(), object);
     assert_eq!(client.get_as(&path, BOTH).await.protobuf(), object);
     object["data"]["colour"] = json!("green");
@@ -97,7 +97,7 @@ async fn watches_are_frames() {
     let changed = watch.frame().await.unwrap();
     assert_eq!((&*changed.kind, &changed.object["data"]["colour"]), ("MODIFIED", &json!("red")));
     assert_eq!(watch.frame().await.unwrap().kind, "DELETED");
-    // Errors, too, are frames.
+    // Errors are frames, too.
     server.store().compact(u64::MAX);
     let path = format!("{MAPS}?watch=1&resourceVersion=1");
     let mut late = client.watch_as(&path, MEDIA_TYPE).await;
@@ -143,7 +143,7 @@ async fn metadata_alone() {
         let list = client.get_as(path, METADATA_LIST).await.protobuf();
         assert_eq!(list["kind"], "PartialObjectMetadataList");
         assert_eq!(list["items"][0]["metadata"], one["metadata"]);
-        // Its fields are numbered otherwise.
+        // Its fields have other numbers.
         let old = client.get_as(path, &METADATA_LIST.replace("v=v1", "v=v1beta1")).await.protobuf();
         assert_eq!((&old["items"], &old["metadata"]), (&list["items"], &list["metadata"]));
         let mut watch = client.watch_as(&format!("{path}?watch=1"), METADATA).await;
@@ -169,7 +169,7 @@ async fn custom_objects_and_tables_are_json() {
     assert_eq!(client.get_as(MAPS, table).await.code, 406);
 }
 
-/// By quality, and then what is named before what is not; otherwise the first.
+/// Clauses are ordered by quality, then by specificity, and otherwise by position.
 #[tokio::test(start_paused = true)]
 async fn preferences_decide_between_codecs() {
     let server = ApiServer::start();
@@ -224,7 +224,7 @@ async fn bodies_that_cannot_be_read_are_refused() {
     }
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
     assert_eq!(send(&client, "POST", MAPS, &secret).await.code, 400);
-    // What does not say what it is, is what is asked for.
+    // A body without a type has the requested one.
     let metadata = [0x0a, 3, 0x0a, 1, b'a'];
     let body = Envelope { api_version: "", kind: "", raw: &metadata }.to_vec();
     assert_eq!(name(&client.request("POST", MAPS, &headers, body).await.ok()), "a");
@@ -250,7 +250,8 @@ async fn dry_runs_and_events_of_both_groups() {
     assert_eq!(list["items"][0]["note"], "hello");
 }
 
-/// JSON of another type than the field's is stored, which a real server would refuse. It cannot be shown as protobuf.
+/// The server stores JSON whose type differs from the field's, which a real server would reject. It
+/// cannot be encoded as protobuf.
 #[tokio::test(start_paused = true)]
 async fn objects_that_do_not_fit_are_an_error_that_names_the_field() {
     let server = ApiServer::start();
@@ -274,7 +275,7 @@ async fn objects_that_do_not_fit_are_an_error_that_names_the_field() {
     assert_eq!(watch.frame().await, None);
 }
 
-/// Faults change what objects say in JSON only; a client that takes both gets that.
+/// Faults change the content of objects only in JSON. A client that accepts both receives JSON.
 #[tokio::test(start_paused = true)]
 async fn faults_of_objects_are_in_json() {
     let server = ApiServer::start();

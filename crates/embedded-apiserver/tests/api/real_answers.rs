@@ -1,4 +1,4 @@
-//! What the real server was found to do when its answers were compared with ours: see `docs/differences.md`.
+//! Behaviour of a real server that comparing its responses revealed: see `docs/differences.md`.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ async fn events_have_the_fields_that_are_never_left_out_in_either_group() {
     assert!(list["items"][0].get("kind").is_none(), "{list}");
 }
 
-/// Clients that mean `PartialObjectMetadata` find out here, too.
+/// A client may request the list's type by mistake, instead of `PartialObjectMetadata`.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_asks_for_a_list_ends_at_its_first_event() {
     let server = ApiServer::start();

@@ -1,4 +1,4 @@
-//! The record of requests and deliveries: an oracle for tests of clients.
+//! The record of requests and deliveries, as an oracle for tests of clients.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn requests_are_recorded_in_their_order_with_their_outcome() {
     assert!(server.requests().is_empty() && server.deliveries().is_empty());
 }
 
-/// Anybody who reaches the socket can send these.
+/// Anyone who can reach the socket can send these.
 #[tokio::test(start_paused = true)]
 async fn requests_without_a_token_take_little_memory() {
     let server = ApiServer::start();
@@ -66,7 +66,7 @@ async fn requests_without_a_token_take_little_memory() {
     assert_eq!(requests.last().unwrap().status, Some(401));
 }
 
-/// Objects that a test puts in place are not a client's doing.
+/// Objects that a test sets up are not a client's requests.
 #[tokio::test(start_paused = true)]
 async fn what_a_test_does_directly_is_not_recorded() {
     let server = ApiServer::start();
@@ -75,7 +75,7 @@ async fn what_a_test_does_directly_is_not_recorded() {
     assert!(server.requests().is_empty());
 }
 
-/// A scene may have a past, and is read without a request.
+/// Objects can be created with an age, and read without a request.
 #[tokio::test(start_paused = true)]
 async fn what_a_test_puts_in_place_can_be_old_and_is_listed_in_order() {
     let at = "2026-03-01T10:00:00Z".parse().unwrap();
@@ -146,7 +146,7 @@ async fn history_has_every_state_of_an_object_its_end_included() {
     );
 }
 
-/// What is in objects stays out of logs: nothing that a program may print shows it.
+/// The content of objects stays out of logs: no `Debug` output contains it.
 #[tokio::test(start_paused = true)]
 async fn nothing_that_can_be_printed_shows_what_is_in_objects() {
     let server = ApiServer::builder().token("hidden-token").build();

@@ -71,7 +71,7 @@ async fn the_answer_to_a_write_can_be_partial_too() {
     assert_eq!(made.json().get("data"), None);
 }
 
-/// The first of a client's representations that is served is taken, as kubectl relies on.
+/// The first supported representation is chosen, as kubectl depends on.
 #[tokio::test(start_paused = true)]
 async fn accept_is_a_list_of_wishes() {
     let server = ApiServer::start();
@@ -121,7 +121,7 @@ async fn large_lists_are_compressed_for_those_who_take_it() {
     assert_eq!(name(&one.json()["items"][0]), "m0");
 }
 
-/// Metadata of one object for a list, or of a list for one object, is a 406 that says so.
+/// Metadata of an object for a list, or of a list for an object, is a 406 with that reason.
 #[tokio::test(start_paused = true)]
 async fn metadata_is_asked_for_as_what_it_is() {
     let server = ApiServer::start();

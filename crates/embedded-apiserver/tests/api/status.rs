@@ -1,5 +1,5 @@
-//! Every error is a `Status` with the code, reason, message and details of a real server: clients
-//! decide by the first two and by the details, people and tests by the message.
+//! Every error is a `Status` with the code, reason, message and details of a real server. Clients
+//! act on code, reason and details; people and tests read the message.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const NAME_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
     'example.com', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/// A request with a body of a type, and what is said to it.
+/// A request with a body and its content type, and the expected response.
 struct Case(&'static str, String, &'static str, &'static str, Value);
 
 async fn check(server: &ApiServer, cases: Vec<Case>) {
@@ -32,7 +32,7 @@ fn bad_request(message: &str) -> Value {
     failure(400, "BadRequest", message, json!(null))
 }
 
-/// One thing wrong with one field of an object, or of the options of a request.
+/// Returns the error for an invalid field of an object, or of a request's options.
 fn invalid(what: &str, name: &str, field: &str, reason: &str, why: &str) -> Value {
     let message = format!("{what} {name:?} is invalid: {field}: {why}");
     let mut details = json!({"causes": [{"reason": reason, "message": why, "field": field}]});
@@ -152,7 +152,7 @@ async fn objects_and_namespaces_that_do_not_exist_are_404() {
             Case("PATCH", x.clone(), MERGE_PATCH, "{}", missing("configmaps", "")),
             case("DELETE", &x, "", missing("configmaps", "")),
             case("GET", deployment, "", missing("deployments", "apps")),
-            // The namespace is what is missing, whatever else is wrong with the object.
+            // The missing namespace takes precedence over other errors of the object.
             case(
                 "POST",
                 "/api/v1/namespaces/x/configmaps",

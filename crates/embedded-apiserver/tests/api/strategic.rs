@@ -1,4 +1,4 @@
-//! Strategic merge patches over HTTP. How they merge is tested beside the code.
+//! Strategic merge patches over HTTP. The merge itself is tested beside its code.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ async fn patch(client: &Client, path: &str, body: Value) -> Answer {
     client.request("PATCH", path, &[("content-type", STRATEGIC)], body.to_string()).await
 }
 
-/// A deployment of two containers.
+/// Creates a deployment with two containers.
 async fn deployment() -> (ApiServer, Client) {
     let server = ApiServer::start();
     let client = Client::of(&server);
@@ -93,7 +93,7 @@ async fn a_patch_that_does_not_fit_says_why() {
         failed(patch(&client, WEB, json!([])).await),
         (400, json!("BadRequest"), json!(why))
     );
-    // The outcome is checked as that of any patch.
+    // The result is validated as for any patch.
     let renamed = patch(&client, WEB, json!({"metadata": {"name": "other"}})).await;
     assert_eq!(renamed.code, 400);
     let labels = json!({"metadata": {"labels": {"a": 1}}});
@@ -119,7 +119,7 @@ async fn custom_resources_have_no_strategic_merge_patch() {
     let why = "the body of the request was in an unknown format - accepted media types include: \
                application/json-patch+json, application/merge-patch+json";
     assert_eq!((answer.code, answer.json()["message"].as_str()), (415, Some(why)));
-    // Of the definition itself, which is a built-in kind, there is.
+    // The definition itself is a built-in kind, which supports it.
     let path = format!("{definitions}/widgets.example.com");
     let labelled = patch(&client, &path, json!({"metadata": {"labels": {"a": "b"}}})).await.ok();
     assert_eq!(labelled["metadata"]["labels"], json!({"a": "b"}));

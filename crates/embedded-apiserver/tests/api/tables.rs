@@ -1,4 +1,4 @@
-//! Tables: what kubectl prints.
+//! Tables, as kubectl prints them.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::harness::{Client, MAPS, definition, map};
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
-/// The columns that kubectl shows without `-o wide`, and the cells in them.
+/// Returns the columns that kubectl shows without `-o wide`, with their cells.
 fn shown(table: &Value, row: usize) -> Vec<(String, Value)> {
     let columns = table["columnDefinitions"].as_array().expect("columns").iter();
     let cells = table["rows"][row]["cells"].as_array().expect("cells").iter();
@@ -169,7 +169,7 @@ async fn a_page_of_a_table_leads_on_as_any_page() {
     assert_eq!(second["rows"][0]["cells"][0], "c");
 }
 
-/// A watch's tables have the columns once, and a bookmark has a row for the sake of its object.
+/// A watch sends the columns once, and a bookmark's row exists only for its object.
 #[tokio::test(start_paused = true)]
 async fn a_watch_of_tables_is_one_row_an_event() {
     let server = ApiServer::start();

@@ -1,4 +1,4 @@
-//! How a watch ends.
+//! The end of a watch.
 
 use embedded_apiserver::ApiServer;
 use http_body_util::BodyExt;
@@ -34,7 +34,7 @@ async fn a_watch_that_says_no_time_ends_after_half_an_hour_to_an_hour() {
     }
 }
 
-/// A server that is about to stop ends its watches in good order; clients go on elsewhere.
+/// A server that shuts down ends its watches gracefully, and clients resume elsewhere.
 #[tokio::test(start_paused = true)]
 async fn watches_that_are_dropped_end_and_new_ones_begin() {
     let server = ApiServer::start();
@@ -51,7 +51,7 @@ async fn watches_that_are_dropped_end_and_new_ones_begin() {
     assert_eq!(third.event().await.brief().1, "a");
 }
 
-/// A crash is not good order: the connection breaks in the middle.
+/// A crash is not graceful: the connection breaks.
 #[tokio::test(start_paused = true)]
 async fn a_restart_breaks_watches_and_keeps_objects() {
     let server = ApiServer::start();
@@ -80,7 +80,7 @@ async fn a_watcher_that_does_not_read_is_cut_off() {
     }
     assert_eq!(slow.rest().await, []);
     quick.is_quiet().await;
-    // How much there was before the watch is not the watcher's fault.
+    // Events before the watch do not count as its lag.
     let from = server.store().revision() - 11;
     let mut late = client.watch(&format!("{path}&resourceVersion={from}")).await;
     assert_eq!(late.events(11).await.len(), 11);
@@ -101,7 +101,7 @@ async fn a_watcher_that_reads_now_and_then_is_not() {
     }
 }
 
-/// A watcher that lags behind the history it needs is told so, in the stream.
+/// A watcher whose unread history was compacted receives an error in the stream.
 #[tokio::test(start_paused = true)]
 async fn a_watcher_that_lags_behind_compaction_gets_a_410() {
     let server = ApiServer::start();

@@ -1,4 +1,4 @@
-//! From where a watch begins.
+//! The start of a watch.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn briefs(events: &[Event]) -> Vec<(&str, &str, u64)> {
     events.iter().map(Event::brief).collect()
 }
 
-/// Two objects, one of them changed and one gone since, and their versions.
+/// Creates two objects, of which one is then changed and the other deleted. Returns the version.
 async fn history(server: &ApiServer) -> (Client, u64) {
     let client = Client::of(server);
     let first = version(&client.post(MAPS, map("a")).await.ok());
@@ -57,7 +57,7 @@ async fn without_a_version_or_from_0_comes_first_what_is_there() {
     }
 }
 
-/// Streaming lists: the state, then a bookmark that says that it was all, then what happens.
+/// A streaming list sends the state, then a bookmark that marks its end, then changes.
 #[tokio::test(start_paused = true)]
 async fn initial_events_end_with_an_annotated_bookmark() {
     let server = ApiServer::start();
@@ -81,7 +81,8 @@ async fn initial_events_end_with_an_annotated_bookmark() {
     }
 }
 
-/// As of 1.36 whoever takes bookmarks is told where the initial events of a plain watch end, too.
+/// As of 1.36, clients that accept bookmarks also receive one at the end of a plain watch's initial
+/// events.
 #[tokio::test(start_paused = true)]
 async fn the_end_of_initial_events_is_told_to_those_who_take_bookmarks() {
     let server = ApiServer::start();
@@ -160,7 +161,7 @@ async fn options_that_do_not_go_together_are_422() {
     }
 }
 
-/// A limit is for lists.
+/// A limit applies only to lists.
 #[tokio::test(start_paused = true)]
 async fn a_limit_does_not_limit_a_watch() {
     let server = ApiServer::start();
@@ -172,7 +173,7 @@ async fn a_limit_does_not_limit_a_watch() {
     assert_eq!(watch.events(3).await.len(), 3);
 }
 
-/// The error of a version that is too old comes in the stream, where clients look for it.
+/// The error for a version that is too old is sent in the stream, where clients expect it.
 #[tokio::test(start_paused = true)]
 async fn a_version_that_is_too_old_is_a_410_in_the_stream() {
     let server = ApiServer::start();
@@ -187,7 +188,7 @@ async fn a_version_that_is_too_old_is_a_410_in_the_stream() {
     watch.is_quiet().await;
 }
 
-/// A running watch does not mind compaction as long as it has read what is forgotten.
+/// An open watch survives compaction of the events that it has read.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_keeps_up_survives_compaction() {
     let server = ApiServer::start();

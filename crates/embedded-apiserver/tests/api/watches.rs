@@ -1,4 +1,4 @@
-//! What a watch is told.
+//! The events of a watch.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn entering_a_selection_is_added_and_leaving_it_is_deleted() {
     assert_eq!(kinds, ["ADDED", "MODIFIED", "DELETED", "ADDED", "DELETED"]);
     assert_eq!(events[0].object, entered);
     assert_eq!(events[1].object, changed);
-    // The last state that was in the selection, with the version of the change that left it.
+    // The last state that matched the selector, with the version of the change.
     let mut last = changed;
     last["metadata"]["resourceVersion"] = left["metadata"]["resourceVersion"].clone();
     assert_eq!(events[2].object, last);
@@ -96,8 +96,8 @@ async fn a_watch_of_a_namespace_is_told_of_no_other() {
     }
 }
 
-/// Bookmarks: at the interval, with the newest version, also when that came from other resources,
-/// so that a client that starts again from it misses nothing and repeats nothing.
+/// Bookmarks are sent at the interval, with the latest version even if that is of another resource,
+/// so that a client that resumes from one misses and repeats nothing.
 #[tokio::test(start_paused = true)]
 async fn bookmarks_come_at_the_interval_with_the_newest_version() {
     let interval = Duration::from_secs(10);
@@ -157,7 +157,7 @@ async fn many_changes_come_in_the_order_of_their_versions() {
     }
 }
 
-/// An object in a watch is the object that a get shows, to the byte's meaning.
+/// An object in a watch is equal to that of a get.
 #[tokio::test(start_paused = true)]
 async fn events_carry_whole_objects() {
     let server = ApiServer::start();

@@ -1,12 +1,12 @@
-//! Update and patch: optimistic locking, dry runs, and what a patch may touch.
+//! Update and patch: optimistic concurrency, dry runs, and the limits of patches.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
 
 use crate::harness::{Client, MAPS, failure, labelled, map, version};
 
-/// Optimistic concurrency: a write that names the version it was made from succeeds only if that
-/// is still the newest.
+/// Optimistic concurrency: a write with a resourceVersion succeeds only if that is still the
+/// latest.
 #[tokio::test(start_paused = true)]
 async fn of_two_writers_with_the_same_version_one_wins() {
     let server = ApiServer::start();
@@ -60,7 +60,7 @@ async fn a_write_without_a_version_overwrites_where_the_kind_allows_it() {
     with["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"].clone();
     with["spec"]["holderIdentity"] = json!("you");
     client.put(&format!("{leases}/l"), with).await.ok();
-    // A patch is made from the newest version, which it therefore has.
+    // A patch applies to the latest version, and therefore has one.
     client.merge(&format!("{leases}/l"), json!({"spec": {"holderIdentity": "me"}})).await.ok();
 }
 
@@ -103,7 +103,7 @@ async fn json_patches_are_all_or_nothing() {
     assert_eq!(patched["data"], json!({"x": "2", "z": "1"}));
 }
 
-/// "Test that there is none" is how clients add the first of something without a race.
+/// Clients use a test for `null` to add the first element without a race.
 #[tokio::test(start_paused = true)]
 async fn a_json_patch_that_tests_for_null_finds_what_is_not_there() {
     let server = ApiServer::start();
@@ -140,7 +140,7 @@ async fn a_patch_cannot_move_an_object() {
     assert_eq!(client.get(&path).await.ok(), made);
 }
 
-/// A dry run answers as the request would have been answered, and nothing has happened.
+/// A dry run has the same response as the request itself, but no effect.
 #[tokio::test(start_paused = true)]
 async fn dry_runs_answer_and_do_nothing() {
     let server = ApiServer::start();
@@ -189,7 +189,7 @@ async fn a_dry_run_shows_the_mark_of_an_object_that_would_wait() {
     assert_eq!(client.get(&format!("{MAPS}/a")).await.ok(), made);
 }
 
-/// A write waits for nothing and gives up on nothing: it is repeated on the newest state.
+/// A write without a version does not wait or fail: it is retried on the latest state.
 #[tokio::test(start_paused = true)]
 async fn patches_without_a_version_from_many_clients_all_arrive() {
     let server = ApiServer::start();

@@ -1,4 +1,4 @@
-//! Answers that are not the right ones.
+//! Wrong responses.
 
 use embedded_apiserver::{Fault, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -123,7 +123,7 @@ async fn stale_list() {
     assert_eq!(fired(&server).0, "stale-list");
     assert_eq!(get(&server, MAPS).await.names(), ["a", "b"]);
 
-    // What is forgotten cannot be shown.
+    // A compacted state cannot be shown.
     server.store().compact(u64::MAX);
     server.faults().on(Verb::List).inject(Fault::StaleList { versions: 1 });
     assert_eq!(get(&server, MAPS).await.names(), ["a", "b"]);

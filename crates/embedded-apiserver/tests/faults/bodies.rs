@@ -1,4 +1,4 @@
-//! Bytes that are not right, or come apart.
+//! Damaged and split bodies.
 
 use embedded_apiserver::{Fault, Verb};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ async fn truncated_event() {
     assert_eq!(delivered(&server), ["ADDED a", "ADDED b !truncated"]);
 }
 
-/// Every piece but the last ends behind the first byte of a sequence.
+/// Asserts that every chunk but the last ends after the first byte of a sequence.
 fn assert_split(pieces: &[bytes::Bytes]) {
     assert!(pieces.len() > 1);
     for piece in &pieces[..pieces.len() - 1] {

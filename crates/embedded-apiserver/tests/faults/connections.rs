@@ -116,7 +116,7 @@ async fn half_open_in_a_running_watch() {
     assert!(watch.ends().await, "what broke says so once");
 }
 
-/// The rule reaches a watch that waits, without an event to wake it.
+/// The rule reaches an idle watch, without an event to wake it.
 #[tokio::test(start_paused = true)]
 async fn a_waiting_watch_is_struck_at_once() {
     let server = server();
@@ -129,7 +129,7 @@ async fn a_waiting_watch_is_struck_at_once() {
     assert_eq!(injected.elapsed(), Duration::ZERO);
 }
 
-/// A rule holds for what is written after it, though the watch is told of both at once.
+/// A rule applies to later writes, even if the watch sees both at once.
 #[tokio::test(start_paused = true)]
 async fn a_waiting_watch_is_struck_before_the_next_event() {
     let server = server();
@@ -142,7 +142,7 @@ async fn a_waiting_watch_is_struck_before_the_next_event() {
     assert_eq!(delivered(&server), [""; 0]);
 }
 
-/// The same of a rule that strikes the event itself.
+/// The same holds for a rule that affects the event itself.
 #[tokio::test(start_paused = true)]
 async fn a_waiting_watch_loses_the_next_event() {
     let server = server();
@@ -155,7 +155,7 @@ async fn a_waiting_watch_loses_the_next_event() {
     assert_eq!(waiting.await.unwrap(), "ADDED b");
 }
 
-/// A watch that would begin with an error is struck before it, as any other.
+/// A fault fires before the error with which a watch would start.
 #[tokio::test(start_paused = true)]
 async fn reset_before_the_first_event() {
     let server = server();

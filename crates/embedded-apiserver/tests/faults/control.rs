@@ -1,4 +1,4 @@
-//! Faults over HTTP: for the administrator, whatever else is broken.
+//! Fault injection over HTTP, which the administrator can use whatever else is broken.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn builder() -> Builder {
     ApiServer::builder().control_path(true).token("secret")
 }
 
-/// The code and the body of the answer to a request with a token, or without if it is empty.
+/// Sends a request with a token, or without if it is empty. Returns the code and the body.
 async fn ask(
     server: &ApiServer,
     token: &str,
@@ -88,7 +88,7 @@ async fn all_lines_hold_or_none() {
     assert!(admin(&server, "GET", "/embedded", "").await.1.contains("half-open"));
     assert_eq!(admin(&server, "PUT", FAULTS, "any reset").await.0, 405);
     assert_eq!(admin(&server, "GET", "/embedded/nothing", "").await.0, 404);
-    // This is no path of it.
+    // This path does not belong to it.
     assert_eq!(admin(&server, "GET", "/embeddedfaults", "").await.0, 404);
 }
 
@@ -109,7 +109,7 @@ async fn it_is_for_the_administrator_only() {
     }
 }
 
-/// Anonymous clients may act as others, but not as the administrator, whose token this asks for.
+/// Anonymous clients may impersonate users, but not the administrator, whose token is required.
 #[tokio::test(start_paused = true)]
 async fn impersonation_does_not_stand_in_for_the_token() {
     let server = builder().anonymous(true).build();
@@ -127,7 +127,7 @@ async fn it_is_not_there_unless_it_was_asked_for() {
     assert_eq!(server.faults().pending(), 0);
 }
 
-/// Whatever is broken can be mended.
+/// Every fault can be removed.
 #[tokio::test(start_paused = true)]
 async fn no_fault_strikes_it_and_it_is_in_no_record() {
     let server = builder().build();
@@ -139,7 +139,7 @@ async fn no_fault_strikes_it_and_it_is_in_no_record() {
     assert!(server.requests().iter().all(|request| !request.uri.starts_with("/embedded")));
 }
 
-/// Who asks for it is told before the connections break.
+/// The response is sent before the connections break.
 #[tokio::test(start_paused = true)]
 async fn what_breaks_connections_waits_for_its_answer() {
     let server = builder().build();

@@ -1,4 +1,4 @@
-//! Watches whose events are not those that happened.
+//! Watches with altered events.
 
 use embedded_apiserver::{Fault, Verb};
 use futures::{StreamExt, TryStreamExt};

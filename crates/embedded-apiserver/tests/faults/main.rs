@@ -1,4 +1,4 @@
-//! Every fault, as a client sees it.
+//! Every fault, as a client observes it.
 
 mod answers;
 mod bodies;
@@ -23,7 +23,7 @@ fn every_fault_is_documented() {
     }
 }
 
-/// What stands between quotes in the document's commands.
+/// Checks the quoted text in the document's commands.
 #[tokio::test(start_paused = true)]
 async fn every_documented_text_is_understood() {
     let server = ApiServer::start();

@@ -1,4 +1,4 @@
-//! Objects that are not as they should be.
+//! Damaged objects.
 
 use embedded_apiserver::{ApiServer, Fault, Verb};
 use futures::{StreamExt, TryStreamExt};

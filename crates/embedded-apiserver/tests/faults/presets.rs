@@ -1,4 +1,4 @@
-//! Scenarios, under a client that we did not write.
+//! Scenarios with an independent client.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -58,7 +58,7 @@ async fn stale_lists() {
     assert_eq!(seen.keys().collect::<Vec<_>>(), [&1, &2]);
 }
 
-/// A kube-rs reflector's cache, kept in the background.
+/// Starts a kube-rs reflector in the background, and returns its cache.
 fn reflect(server: &ApiServer) -> reflector::Store<ConfigMap> {
     let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
     let writer = Writer::default();
@@ -68,7 +68,7 @@ fn reflect(server: &ApiServer) -> reflector::Store<ConfigMap> {
     cache
 }
 
-/// Names and versions, of a cache or of the server.
+/// Returns sorted names and versions, of a cache or of the server.
 fn sorted(maps: impl IntoIterator<Item = (String, String)>) -> Vec<(String, String)> {
     let mut maps: Vec<_> = maps.into_iter().collect();
     maps.sort();
@@ -80,7 +80,8 @@ async fn kube_gets_through_a_flaky_network() {
     let server = server();
     let rules = server.faults().flaky_network(0.2);
     let cache = reflect(&server);
-    // kube's own jitter decides how many requests there are to strike: go on until each fault has.
+    // kube's jitter determines the number of requests, so this continues until each fault has
+    // fired.
     let struck = |name: &str| server.faults().fired().iter().any(|fired| fired.name == name);
     let all_struck = || ["latency", "reset", "lost-answer"].into_iter().all(struck);
     let mut added = 0;

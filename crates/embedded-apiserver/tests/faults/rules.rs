@@ -1,4 +1,4 @@
-//! Which requests a rule is about, and how often.
+//! The requests that a rule matches, and how often it fires.
 
 use std::io::ErrorKind;
 
@@ -12,7 +12,7 @@ use crate::support::{Frames, MAPS, add, broken_get, get, is_silent, record, serv
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// The codes of so many lists.
+/// Returns the codes of this many lists.
 async fn codes(server: &ApiServer, lists: usize) -> Vec<u16> {
     let mut out = Vec::new();
     for _ in 0..lists {
@@ -30,7 +30,7 @@ async fn once_unless_told_otherwise() {
     assert_eq!(server.faults().pending(), 0);
 }
 
-/// Anybody who reaches a socket could otherwise use up what a test has prepared.
+/// Otherwise anyone who can reach a socket could consume the faults of a test.
 #[tokio::test(start_paused = true)]
 async fn requests_without_a_token_use_no_fault_up() {
     let server = server();
@@ -120,7 +120,7 @@ async fn several_on_one_request() {
     assert_eq!(get(&server, MAPS).await.code, 500);
     assert_eq!(start.elapsed(), time);
     assert_eq!(record(&server, 1).faults, ["latency", "status"]);
-    // The third did not come to it, and waits for the next.
+    // The third did not reach its point, and waits for the next request.
     assert_eq!(broken_get(&server, MAPS).await, ErrorKind::ConnectionReset);
 }
 
@@ -171,7 +171,7 @@ async fn after_events_is_for_watches() {
     assert_eq!(watch.breaks().await, ErrorKind::ConnectionReset);
 }
 
-/// What a server with this seed does to the same requests.
+/// Returns the effects of a server with this seed on the same requests.
 async fn trace(seed: u64) -> (Vec<u16>, Vec<(&'static str, u64, u64)>) {
     let server = ApiServer::builder().seed(seed).build();
     server.faults().on(Verb::List).always().probability(0.3).inject(Fault::status(500));

@@ -1,4 +1,4 @@
-//! A client that sees everything: raw requests, raw bodies.
+//! A client that exposes raw requests and bodies.
 
 use std::io;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tower_service::Service;
 
-/// Where all tests put their objects.
+/// The path of all tests' objects.
 pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 pub(crate) fn server() -> ApiServer {
     ApiServer::builder().seed(7).bookmark_interval(Duration::from_secs(10)).build()
 }
 
-/// Creates a config map without a request. Its version.
+/// Creates a config map without a request. Returns its version.
 pub(crate) fn add(server: &ApiServer, name: &str) -> u64 {
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap",
                      "metadata": {"name": name}, "data": {"key": "Größe"}});
@@ -41,7 +41,7 @@ pub(crate) async fn send(
     server.service_as("tester").call(request.body(Full::new(Bytes::from(body))).unwrap()).await
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: StatusCode,
@@ -54,7 +54,7 @@ impl Answer {
         serde_json::from_slice(&self.bytes).unwrap()
     }
 
-    /// The names of a list's items.
+    /// Returns the names of a list's items.
     pub(crate) fn names(&self) -> Vec<String> {
         let list = self.json();
         let items = list["items"].as_array().unwrap().iter();
@@ -62,7 +62,7 @@ impl Answer {
     }
 }
 
-/// A GET that breaks nowhere.
+/// Sends a GET, which must succeed.
 pub(crate) async fn get(server: &ApiServer, uri: &str) -> Answer {
     let response = send(server, "GET", uri, &Value::Null).await.unwrap();
     let (head, body) = response.into_parts();
@@ -70,47 +70,47 @@ pub(crate) async fn get(server: &ApiServer, uri: &str) -> Answer {
     Answer { code: head.status, headers: head.headers, bytes }
 }
 
-/// How a GET breaks before its headers.
+/// Returns how a GET fails before its headers.
 pub(crate) async fn broken_get(server: &ApiServer, uri: &str) -> io::ErrorKind {
     send(server, "GET", uri, &Value::Null).await.unwrap_err().kind()
 }
 
-/// Whether nothing comes of a future, for longer than anybody waits.
+/// Returns whether a future stays pending for longer than any client waits.
 pub(crate) async fn is_silent(future: impl Future) -> bool {
     timeout(Duration::from_secs(9), future).await.is_err()
 }
 
-/// The body of an answer, frame by frame.
+/// The body of a response, frame by frame.
 #[derive(Debug)]
 pub(crate) struct Frames(pub(crate) Body);
 
 impl Frames {
-    /// Of a GET.
+    /// Sends a GET.
     pub(crate) async fn of(server: &ApiServer, uri: &str) -> Self {
         let response = send(server, "GET", uri, &Value::Null).await.unwrap();
         assert_eq!(response.status(), 200);
         Self(response.into_body())
     }
 
-    /// Of a watch of config maps.
+    /// Watches config maps.
     pub(crate) async fn watch(server: &ApiServer, query: &str) -> Self {
         Self::of(server, &format!("{MAPS}?watch=true&{query}")).await
     }
 
-    /// Of a watch that begins with what happens next.
+    /// Watches config maps from the current version.
     pub(crate) async fn watch_from_now(server: &ApiServer) -> Self {
         let now = server.store().revision();
         Self::watch(server, &format!("resourceVersion={now}")).await
     }
 
-    /// None at the end.
+    /// Returns the next frame, or `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<io::Result<Bytes>> {
         let frame = self.0.frame().await?;
         Some(frame.map(|frame| frame.into_data().unwrap()))
     }
 
-    /// The next event of a watch: its type and whom it is about, or which version for bookmarks, or
-    /// which code for errors.
+    /// Returns the next event of a watch: its type, and the object's name, a bookmark's version or
+    /// an error's code.
     pub(crate) async fn event(&mut self) -> String {
         let line = self.next().await.expect("an event, not the end").unwrap();
         let event: Value = serde_json::from_slice(&line).unwrap();
@@ -133,7 +133,7 @@ impl Frames {
     }
 }
 
-/// The fault that struck, if it was one, with the version and the events before it.
+/// Returns the only fault that fired, with its version and number of events.
 pub(crate) fn fired(server: &ApiServer) -> (&'static str, u64, u64) {
     let fired = server.faults().fired();
     assert_eq!(fired.len(), 1, "{fired:?}");
@@ -146,7 +146,7 @@ pub(crate) fn record(server: &ApiServer, id: u64) -> RequestRecord {
     server.requests().into_iter().find(|request| request.id == id).unwrap()
 }
 
-/// What all watches were given: type and name (or version), with `!fault` where one changed it.
+/// Returns all deliveries: type and name (or version), with `!fault` if a fault altered it.
 pub(crate) fn delivered(server: &ApiServer) -> Vec<String> {
     let deliveries = server.deliveries().into_iter().map(|delivery| {
         let about = delivery

@@ -1,5 +1,5 @@
-//! A whole controller: it shows each document in a map of its own, says so in the status and in an
-//! event, and cleans up.
+//! A complete controller: it creates a config map for each document, reports that in the status and
+//! in an event, and cleans up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,7 +131,7 @@ async fn a_controller_brings_the_world_to_what_is_desired_and_cleans_up() {
         let patched = documents.patch("d", &PatchParams::default(), &patch).await.unwrap();
         assert_eq!(patched.metadata.generation, Some(2));
         is_shown(&server, "d", "two").await;
-        // What it owns is put right when somebody takes it away.
+        // An owned object is recreated when it is deleted.
         server.delete("configmaps", "default", "d").unwrap();
         is_shown(&server, "d", "two").await;
 
@@ -168,7 +168,7 @@ async fn a_controller_gets_over_dropped_watches_restarts_and_compaction() {
     controller.abort();
 }
 
-/// Once the world is as it should be, a controller is quiet: its own writes do not wake it for ever.
+/// Once the desired state is reached, a controller is idle: its own writes do not wake it forever.
 #[tokio::test(start_paused = true)]
 async fn a_controller_that_is_done_asks_for_nothing() {
     let server = ApiServer::start();
@@ -186,8 +186,8 @@ async fn a_controller_that_is_done_asks_for_nothing() {
     controller.abort();
 }
 
-/// Events are written through `events.k8s.io` and read through either group; one that happens
-/// again is counted in the first.
+/// Events are written through `events.k8s.io` and read through either group. A repeated event is
+/// counted in the first one.
 #[tokio::test(start_paused = true)]
 async fn published_events_are_found_and_counted() {
     let server = ApiServer::start();

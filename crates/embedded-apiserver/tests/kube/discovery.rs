@@ -1,4 +1,4 @@
-//! Discovery, and objects whose type is known at run time only.
+//! Discovery, and objects whose type is known only at run time.
 
 use std::collections::BTreeSet;
 

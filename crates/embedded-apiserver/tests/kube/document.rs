@@ -1,10 +1,10 @@
-//! A custom resource as controllers are written for: derived, with a schema and a status.
+//! A typical custom resource of a controller: derived, with a schema and a status.
 
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What should be shown.
+/// The desired state.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "tests.example.com",
@@ -20,7 +20,7 @@ pub(crate) struct DocumentSpec {
     pub(crate) text: String,
 }
 
-/// What is.
+/// The observed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DocumentStatus {
     pub(crate) shown: String,

@@ -1,4 +1,4 @@
-//! Objects, and patience.
+//! Objects, and waiting.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn with_data(name: &str, value: &str) -> ConfigMap {
     ConfigMap { data, ..map(name) }
 }
 
-/// The `Status` that a request failed with.
+/// Returns the `Status` of a failed request.
 pub(crate) fn status<T: std::fmt::Debug>(outcome: kube::Result<T>) -> Status {
     match outcome {
         Err(kube::Error::Api(status)) => *status,
@@ -30,7 +30,7 @@ pub(crate) fn status<T: std::fmt::Debug>(outcome: kube::Result<T>) -> Status {
     }
 }
 
-/// Lets (paused) time pass until something is so.
+/// Lets paused time pass until a condition is met.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..10_000 {
         if is_so() {

@@ -1,4 +1,4 @@
-//! kube-rs, a client that we did not write: all its verbs, discovery, watchers, controllers.
+//! kube-rs as an independent client: all its verbs, discovery, watchers and controllers.
 
 mod api;
 mod controller;

@@ -1,4 +1,4 @@
-//! `PartialObjectMeta`: reads of nothing but metadata.
+//! `PartialObjectMeta`: reads of metadata only.
 
 use embedded_apiserver::ApiServer;
 use futures::{StreamExt, TryStreamExt};

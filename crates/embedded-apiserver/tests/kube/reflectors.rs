@@ -1,4 +1,4 @@
-//! `reflector`: a client's copy of the state is that state again, whatever happened in between.
+//! `reflector`: a client's cache always converges to the server's state.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::harness::{map, until, with_data};
 
-/// Names and versions: what a copy has to agree on.
+/// The names and versions that a cache must agree on.
 type State = BTreeMap<String, String>;
 
 struct Scene {
@@ -41,7 +41,7 @@ impl Scene {
         Self { server, store, reflecting, objects: 0 }
     }
 
-    /// A few new objects, a few changed, a few gone.
+    /// Creates, changes and deletes a few objects.
     fn change(&mut self) {
         for at in self.objects..self.objects + 5 {
             self.server.create(to_value(map(&format!("m{at}"))).unwrap()).unwrap();
@@ -49,7 +49,7 @@ impl Scene {
         self.objects += 5;
         for at in (0..self.objects).step_by(3) {
             let changed = with_data(&format!("m{at}"), &self.objects.to_string());
-            // Those that are gone stay so.
+            // Deleted objects stay deleted.
             let _ = self.server.update(to_value(changed).unwrap());
         }
         for at in (0..self.objects).step_by(4) {
@@ -145,7 +145,7 @@ async fn a_copy_survives_compaction_while_it_was_away() {
     }
 }
 
-/// A watch list or a page may be cut in the middle: the copy is never half of one.
+/// A streaming list or a page may be cut off: the cache never has half of one.
 #[tokio::test(start_paused = true)]
 async fn a_copy_is_never_half_a_list() {
     for mode in modes() {

@@ -1,4 +1,4 @@
-//! `wait`: conditions, and deletes that are waited for.
+//! `wait`: conditions and deletions.
 
 use std::time::Duration;
 

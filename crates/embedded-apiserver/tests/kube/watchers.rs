@@ -1,4 +1,4 @@
-//! `watcher`: what it makes of lists and watches, and which it asks for.
+//! `watcher`: its requests, and its events.
 
 use embedded_apiserver::{ApiServer, Verb};
 use futures::{StreamExt, TryStreamExt};
@@ -94,8 +94,8 @@ async fn selectors_are_for_changes_too() {
     }
 }
 
-/// A watch that ends is taken up where it ended, without a list: kube relies on the versions of
-/// events and of bookmarks for that.
+/// A watch that ends is resumed without a list: kube relies on the versions of events and bookmarks
+/// for that.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ends_is_taken_up_without_a_list() {
     let (server, maps) = scene().await;
@@ -118,7 +118,7 @@ async fn a_watch_that_ends_is_taken_up_without_a_list() {
     let watches: Vec<_> = requests.iter().filter(|r| r.verb == Some(Verb::Watch)).collect();
     assert!(watches.len() >= 4, "one a minute");
     assert_eq!(verbs(&server).iter().filter(|verb| **verb == Verb::List).count(), 1);
-    // From the second on they begin at the last bookmark, which knew of the secret.
+    // From the second on they start at the last bookmark, which includes the secret.
     let at = format!("resourceVersion={newest}");
     assert!(watches[1..].iter().all(|watch| watch.uri.contains(&at)), "{watches:?}");
 }

@@ -1,13 +1,13 @@
-//! The model: every change there ever was, in a list. Slow, and simple enough to be seen right.
+//! The model: a list of all changes. It is slow, but simple enough to be obviously correct.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Namespace and name, in the order of lists.
+/// The namespace and name, in list order.
 pub(crate) type Key = (String, String);
 
-/// A resource as the model knows it.
+/// A resource in the model.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, not a state")]
 pub(crate) struct Kind {
@@ -17,13 +17,13 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) namespaced: bool,
     pub(crate) status: bool,
-    /// Whether a new one has a status, with nothing in it.
+    /// Whether a new object has an empty status.
     pub(crate) first_status: bool,
     /// Whether labels can be written together with the status.
     pub(crate) labels_with_status: bool,
     pub(crate) generation: bool,
     pub(crate) needs_version: bool,
-    /// Where the number that clients count up is.
+    /// The section with the number that clients increment.
     pub(crate) section: &'static str,
 }
 
@@ -82,7 +82,7 @@ pub(crate) static KINDS: [Kind; 4] = [
     },
 ];
 
-/// The counter is a text in config maps, whose data is texts.
+/// Returns the counter. It is a string in config maps, whose data are strings.
 pub(crate) fn count_of(kind: &Kind, object: &Value) -> i64 {
     let count = &object[kind.section]["count"];
     count.as_i64().or_else(|| count.as_str()?.parse().ok()).expect("every object has a counter")
@@ -93,7 +93,7 @@ pub(crate) fn set_count(kind: &Kind, object: &mut Value, count: i64) {
     object[kind.section]["count"] = if text { count.to_string().into() } else { count.into() };
 }
 
-/// What a list or a watch is about.
+/// The selection of a list or a watch.
 #[derive(Debug, Clone)]
 pub(crate) struct Selection {
     pub(crate) kind: usize,
@@ -102,7 +102,7 @@ pub(crate) struct Selection {
     pub(crate) selector: usize,
 }
 
-/// Query options, and what they mean, said again by hand.
+/// Query options, with an independent implementation of their meaning.
 pub(crate) struct Selector {
     pub(crate) query: &'static str,
     matches: fn(&Value) -> bool,
@@ -149,7 +149,7 @@ impl Selection {
         self.selector != 0
     }
 
-    /// The path and the start of the query.
+    /// Returns the path and the start of the query.
     pub(crate) fn uri(&self) -> String {
         let base = collection(&KINDS[self.kind], self.namespace);
         format!("{base}?_=0{}", SELECTORS[self.selector].query)
@@ -172,17 +172,17 @@ pub(crate) struct Change {
     pub(crate) kind: usize,
     pub(crate) key: Key,
     pub(crate) before: Option<Value>,
-    /// None: it was deleted.
+    /// `None` for a deletion.
     pub(crate) after: Option<Value>,
 }
 
-/// All that happened.
+/// All changes.
 #[derive(Default)]
 pub(crate) struct History {
     pub(crate) changes: Vec<Change>,
-    /// The newest version.
+    /// The latest version.
     pub(crate) revision: u64,
-    /// The oldest that can be read.
+    /// The oldest version that can be read.
     pub(crate) compacted: u64,
 }
 
@@ -208,7 +208,7 @@ impl History {
         last.after.as_ref()
     }
 
-    /// Everything that a list at a version should hold.
+    /// Returns the expected list at a version.
     pub(crate) fn at(&self, selection: &Selection, version: u64) -> BTreeMap<&Key, &Value> {
         let mut state = BTreeMap::new();
         for change in self.changes.iter().filter(|change| change.kind == selection.kind) {
@@ -224,19 +224,19 @@ impl History {
         state
     }
 
-    /// The first event that a watcher of the selection should see after a version.
+    /// Returns the first event after a version that a watcher of the selection should receive.
     pub(crate) fn event_after(&self, selection: &Selection, after: u64) -> Option<(u64, Value)> {
         let first = self.changes.partition_point(|change| change.version <= after);
         self.changes[first..].iter().find_map(|change| change.seen_by(selection))
     }
 
-    /// How many changes of a kind there were after a version and up to another.
+    /// Returns the number of changes of a kind in a range of versions.
     pub(crate) fn count(&self, kind: usize, after: u64, up_to: u64) -> usize {
         let within = |change: &&Change| change.version > after && change.version <= up_to;
         self.changes.iter().filter(within).filter(|change| change.kind == kind).count()
     }
 
-    /// Goes back to a version, before which nothing can be read from then on.
+    /// Reverts to a version. Earlier versions can no longer be read.
     pub(crate) fn restore(&mut self, version: u64) {
         self.changes.retain(|change| change.version <= version);
         self.revision = version;

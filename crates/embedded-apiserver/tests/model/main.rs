@@ -1,20 +1,20 @@
-//! The server against a model that is too simple to be wrong.
+//! Checks the server against a model that is too simple to be wrong.
 //!
-//! A run takes a seed and from it makes clients that create, update, patch and delete, lists whole and
-//! in pages, now and in the past, and watches of every kind, all interleaved, with compactions,
-//! restarts, restores and the passing of time in between. The model keeps every change in a list, and
-//! from it says what each answer and each event must be:
+//! From a seed, a run generates clients that create, update, patch and delete; complete and paged
+//! lists, current and historical; and watches of every kind. All are interleaved with compactions,
+//! restarts, restores and the passing of time. The model keeps every change in a list, and predicts
+//! each response and each event:
 //!
-//! - a write succeeds exactly if it was made from the newest state, answers with the state that the
-//!   model computes from the one before, and takes the next version;
+//! - a write succeeds if and only if it was based on the latest state, returns the state that the
+//!   model computes from the previous one, and takes the next version;
 //! - a list is the model's state at its version, page by page;
-//! - a watch is the model's history after its version: types, order, no gap, nothing twice;
-//! - a bookmark promises what was delivered, and comes when it is due;
-//! - a 410 comes exactly where something was forgotten that would be needed.
+//! - a watch is the model's history after its version: types, order, no gaps, no duplicates;
+//! - a bookmark follows all changes up to its version, and is sent when it is due;
+//! - a 410 is sent if and only if a required event or state was compacted.
 //!
-//! `MODEL_SEED=7` runs one seed, and prints what was asked and answered if it fails; a failure names
-//! its seed. `MODEL_SEEDS=2000` runs that many, `MODEL_STEPS=5000` makes each as long. `threads` does
-//! the same with real concurrency, where a watcher from the start is the order that others must share.
+//! `MODEL_SEED=7` runs one seed, and prints the requests and responses if it fails. A failure names
+//! its seed. `MODEL_SEEDS=2000` runs that many seeds, with `MODEL_STEPS=5000` steps each. `threads`
+//! does the same with real concurrency, where a watcher from the start defines the order for others.
 
 mod history;
 mod objects;
@@ -28,13 +28,13 @@ mod writes;
 
 use run::Run;
 
-/// A number from the environment.
+/// Returns a number from the environment.
 fn setting(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
 }
 
-/// What one seed does, from beginning to end, as text.
+/// Returns the complete run of a seed as text.
 fn trace(seed: u64, steps: u64) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -67,7 +67,8 @@ fn the_server_does_what_the_model_says() {
     assert!(!many || unseen.is_empty(), "a test of nothing: {unseen:?} never happened");
 }
 
-/// What a run of some seeds comes across, as two parts of one line: without it, nothing is checked.
+/// Events that a run of some seeds must include, as two parts of a line. Otherwise nothing is
+/// checked.
 const TO_BE_SEEN: [(&str, &str); 17] = [
     (" -> 409 ", "AlreadyExists"),
     (" -> 409 ", "the object has been modified"),

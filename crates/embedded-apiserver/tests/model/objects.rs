@@ -1,10 +1,10 @@
-//! Small questions about objects, and small changes to them.
+//! Queries and changes of objects.
 
 use serde_json::{Map, Value, json};
 
 use super::history::Kind;
 
-/// The name under which `ApiServer::get` knows a resource.
+/// Returns the name of a resource for `ApiServer::get`.
 pub(crate) fn table(kind: &Kind) -> String {
     match kind.api_version.split_once('/') {
         Some((group, _)) => format!("{}.{group}", kind.plural),
@@ -26,7 +26,7 @@ pub(crate) fn finalizers(object: &Value) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// A client that says nothing says it with nulls, too.
+/// Removes nulls, with which clients express absent fields.
 pub(crate) fn tidy(object: &mut Value) {
     metadata(object).retain(|_, value| !value.is_null());
     if let Some(labels) = object["metadata"]["labels"].as_object_mut() {
@@ -37,7 +37,7 @@ pub(crate) fn tidy(object: &mut Value) {
     }
 }
 
-/// A PUT of the object leaves its status alone.
+/// Restores the status, which a PUT of the object does not change.
 pub(crate) fn restore_status(kind: &Kind, current: &Value, wanted: &mut Value) {
     if !kind.status {
         return;

@@ -1,4 +1,4 @@
-//! Lists: whole and in pages, now and in the past.
+//! Lists: complete and paged, current and historical.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use super::history::{Key, Selection};
 use super::run::Run;
 use super::wire::{Reply, version_of};
 
-/// A list of which some pages have been read.
+/// A partially read list.
 pub(crate) struct Paged {
     selection: Selection,
-    /// None after its version expired: it goes on with what is there now.
+    /// `None` after its version has expired: it continues with the current state.
     version: Option<u64>,
     token: String,
     /// The last key that was listed.
@@ -18,7 +18,7 @@ pub(crate) struct Paged {
     limit: usize,
 }
 
-/// How an object is shown in a list of a built-in kind.
+/// Returns an object as it appears in a list of a built-in kind.
 pub(crate) fn listed(object: &Value) -> Value {
     let mut item = object.clone();
     let members = item.as_object_mut().expect("it is one");
@@ -87,7 +87,7 @@ impl Run {
         self.go_on(selection, &reply, Some(version), limit);
     }
 
-    /// Keeps a list that has more pages for later.
+    /// Keeps an unfinished list for later.
     fn go_on(&mut self, selection: &Selection, page: &Reply, version: Option<u64>, limit: usize) {
         let Some(token) = page.body["metadata"]["continue"].as_str() else { return };
         let last = page.body["items"].as_array().and_then(|items| items.last());
@@ -123,7 +123,7 @@ impl Run {
         self.send(client, Method::GET, uri, &Value::Null).await
     }
 
-    /// A page has the first objects, up to `limit`, of what the model has after a key.
+    /// Checks that a page has the model's first objects after a key, up to `limit`.
     fn check_page(
         &self,
         selection: &Selection,
@@ -151,7 +151,7 @@ impl Run {
                 assert!(!selection.selects(), "a selector's matches are not counted");
                 assert_eq!(remaining as usize, all.len() - shown);
             }
-            // A list that had to change its version has lost count.
+            // A list that had to change its version has no count.
             None => assert!(shown == all.len() || selection.selects() || after.is_some()),
         }
     }

@@ -1,4 +1,4 @@
-//! One run: the server, the model, the clients, and what is under way.
+//! A run: the server, the model, the clients, and the open lists and watches.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const CLIENTS: usize = 5;
 const WATCHES_MAX: usize = 12;
 pub(crate) const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A client with what it has seen, which may be old.
+/// A client with the objects that it has seen, which may be stale.
 pub(crate) struct Client {
     pub(crate) wire: Wire,
     pub(crate) seen: BTreeMap<(usize, Key), Value>,
@@ -33,10 +33,10 @@ pub(crate) struct Run {
     pub(crate) watchers: Vec<Watcher>,
     pub(crate) paged: Vec<Paged>,
     snapshot: Option<Snapshot>,
-    /// None: history is forgotten only when the run says so.
+    /// `None` if history is compacted only by the run itself.
     window: Option<Duration>,
     pub(crate) lag_max: usize,
-    /// When each version became the newest.
+    /// The time at which each version became the latest.
     times: Vec<(Instant, u64)>,
     trace: Vec<String>,
 }
@@ -110,7 +110,7 @@ impl Run {
         self.agree();
     }
 
-    /// What must be so after every step.
+    /// Checks the invariants after every step.
     fn agree(&mut self) {
         let store = self.server.store();
         assert_eq!(store.revision(), self.history.revision, "every write takes one version");
@@ -118,7 +118,8 @@ impl Run {
         assert!(compacted >= self.history.compacted && compacted <= self.history.revision);
         if let Some(window) = self.window {
             self.times.push((Instant::now(), self.history.revision));
-            // Only what stopped to be the newest a window ago may have been forgotten by itself.
+            // Only versions that were superseded more than a window ago may have been compacted
+            // automatically.
             let old = self.times.iter().rev().find(|(at, _)| at.elapsed() >= window);
             let max = self.history.compacted.max(old.map_or(0, |(_, version)| *version));
             assert!(compacted <= max, "{compacted} is too young to be forgotten");
@@ -128,7 +129,7 @@ impl Run {
         self.history.compacted = compacted;
     }
 
-    /// The end of the run: every watch gives what it still has to.
+    /// Ends the run: every watch delivers its remaining events.
     pub(crate) async fn finish(mut self) -> Vec<String> {
         while !self.watchers.is_empty() {
             let mut watcher = self.watchers.swap_remove(0);
@@ -174,13 +175,13 @@ impl Run {
         let kind = self.rng.usize(..KINDS.len());
         let namespace = NAMESPACES[self.rng.usize(..NAMESPACES.len())];
         let namespace = Some(namespace).filter(|_| KINDS[kind].namespaced && self.rng.bool());
-        // The last selector is of a field that only namespaced kinds have.
+        // The last selector is for a field that only namespaced kinds have.
         let selectors = SELECTORS.len() - usize::from(!KINDS[kind].namespaced);
         let selector = if self.rng.bool() { 0 } else { self.rng.usize(..selectors) };
         Selection { kind, namespace, selector }
     }
 
-    /// A version that was the newest once, most often one that is not forgotten.
+    /// Returns a version that was once the latest, and most often is not compacted.
     pub(crate) fn any_version(&mut self) -> u64 {
         let oldest = if self.rng.u8(..8) == 0 { 1 } else { self.history.compacted.max(1) };
         self.rng.u64(oldest..=self.history.revision)
@@ -214,7 +215,7 @@ impl Run {
         }
     }
 
-    /// Goes back in time, as a cluster does that is restored from a backup.
+    /// Reverts to an earlier state, like a cluster that is restored from a backup.
     fn restore(&mut self) {
         let Some(snapshot) = self.snapshot.clone() else { return };
         self.note(|| format!("restore {}", snapshot.revision()));
@@ -225,7 +226,7 @@ impl Run {
         self.history.restore(snapshot.revision());
         self.times.clear();
         self.times.push((Instant::now(), 0));
-        // What clients know may be of the other history, where a version means another state.
+        // Clients' objects may be of the other history, in which a version means another state.
         for client in &mut self.clients {
             client.seen.clear();
         }

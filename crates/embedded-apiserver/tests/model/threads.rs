@@ -1,6 +1,6 @@
-//! The same with real threads: writers, watchers, lists and compactions at once. The order of things
-//! is not known beforehand; it is taken from one watcher per kind that reads from the start, checked
-//! against what the writers were answered, and then everybody else is held to it.
+//! The model with real threads: concurrent writers, watchers, lists and compactions. The order is
+//! not known in advance. It is taken from one watcher per kind that reads from the start, and
+//! checked against the writers' responses. All other readers must then agree with it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ const WRITTEN: [usize; 2] = [0, 2];
 struct Scene {
     server: ApiServer,
     start: u64,
-    /// How far the watcher of each kind has read that is the order of things: no compaction may
-    /// take from it what it has not.
+    /// The progress of the watcher of each kind that defines the order. Compaction must not
+    /// overtake it.
     read: [AtomicU64; 2],
     stop: CancellationToken,
 }
 
-/// What one writer was answered.
+/// The responses to a writer.
 #[derive(Default)]
 struct Written {
     states: Vec<Value>,
@@ -39,19 +39,19 @@ struct Written {
     deleted: Vec<String>,
 }
 
-/// What one watch gave.
+/// The events of a watch.
 struct Session {
     selection: Selection,
-    /// None: it began with the state, and said at which version.
+    /// `None` if it started with the state, and reported its version.
     start: Option<u64>,
     events: Vec<Value>,
-    /// It was read until there was nothing more.
+    /// Whether it was read to the end.
     complete: bool,
 }
 
 struct Listed {
     selection: Selection,
-    /// The key after which it begins.
+    /// The key after which it starts.
     after: Option<Key>,
     limit: usize,
     page: Value,
@@ -101,7 +101,7 @@ impl Scene {
         Wire::new(&self.server, &format!("{name}{n}"))
     }
 
-    /// All events of a kind.
+    /// Returns all events of a kind.
     async fn follow(self: Arc<Self>, at: usize) -> Vec<Value> {
         let selection = Selection { kind: WRITTEN[at], namespace: None, selector: 0 };
         let uri = format!("{}&watch=1&resourceVersion={}", selection.uri(), self.start);
@@ -116,8 +116,8 @@ impl Scene {
         events
     }
 
-    /// Reads until there are so many events, until it ends, or until all is done and nothing is left,
-    /// which is the answer.
+    /// Reads until there are `most` events, until the watch ends, or until the test is done and
+    /// nothing is left. Returns true in the last case.
     async fn read_on(
         &self,
         watching: &mut Watching,
@@ -173,7 +173,7 @@ impl Scene {
     async fn list_on(self: Arc<Self>, n: usize) -> Vec<Listed> {
         let wire = self.wire("lister", n);
         let mut lists = Vec::new();
-        // Once in any case, also where the writers were done before this had its turn.
+        // At least once, even if the writers finished before this task ran.
         while lists.is_empty() || !self.stop.is_cancelled() {
             let selection =
                 Selection { kind: WRITTEN[n % 2], namespace: None, selector: lists.len() % 4 };
@@ -259,7 +259,7 @@ impl Scene {
         written
     }
 
-    /// The order of things, as those saw it who read it all.
+    /// Returns the history, as the watchers from the start received it.
     fn history(&self, orders: &[Vec<Value>]) -> History {
         let mut events: BTreeMap<u64, (usize, &Value)> = BTreeMap::new();
         for (kind, order) in WRITTEN.into_iter().zip(orders) {
@@ -294,7 +294,7 @@ fn key_of(object: &Value) -> Key {
     (text("namespace"), text("name"))
 }
 
-/// Every answer is a change, every change was an answer, and no count is lost.
+/// Checks that responses and changes correspond one to one, and that no count is lost.
 fn check_writes(history: &History, written: Vec<Written>) {
     let mut counted: BTreeMap<String, i64> = BTreeMap::new();
     let mut states = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Watches: what the model says they give, and whether they did.
+//! Watches: the events that the model predicts, compared with those received.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,37 +10,37 @@ use super::history::Selection;
 use super::run::{BOOKMARK_INTERVAL, Run};
 use super::wire::{Given, Watching, version_of};
 
-/// What was done to a watch from outside.
+/// An external action on a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Runs,
     /// Its connection was broken.
     Broken,
-    /// It was ended in an orderly way.
+    /// It was ended gracefully.
     Ended,
 }
 
-/// A watch that has been asked for and is read from at times.
+/// A watch that is read from time to time.
 pub(crate) struct Watcher {
     name: String,
     watching: Watching,
     selection: Selection,
     fate: Fate,
-    /// It was too late for it when it began.
+    /// Whether its version had already expired when it started.
     expired: bool,
-    /// What it has to begin with, and whether the end of that is marked.
+    /// The initial state, and whether a bookmark marks its end.
     initial: VecDeque<Value>,
     initial_end: Marked,
     initial_version: u64,
-    /// Everything up to here was delivered.
+    /// The version up to which everything was delivered.
     low: u64,
-    /// It had read no further than this when it was last asked.
+    /// The upper limit of what it had read at the last check.
     high: u64,
-    /// There was nothing left when it was last asked.
+    /// Whether nothing was left at the last check.
     drained: bool,
     bookmarks: bool,
     last_bookmark: Instant,
-    /// When it ends by itself: not before the first, and not after the second.
+    /// The earliest and the latest time at which it ends by itself.
     deadline: (Instant, Instant),
 }
 
@@ -52,7 +52,7 @@ enum Marked {
     Yes,
 }
 
-/// What a watch begins with.
+/// The start of a watch.
 enum Start {
     State(&'static str),
     After(u64),
@@ -159,13 +159,13 @@ impl Run {
 
 impl Watcher {
     pub(crate) fn suffer(&mut self, fate: Fate) {
-        // A connection that broke is seen before an end on it.
+        // A broken connection is observed before a graceful end on it.
         if self.fate != Fate::Broken {
             self.fate = fate;
         }
     }
 
-    /// Takes what there is, at most so much of it. Whether the watch goes on.
+    /// Reads at most `most` events. Returns whether the watch is still open.
     pub(crate) fn read(&mut self, run: &mut Run, most: usize) -> bool {
         let drained = std::mem::replace(&mut self.drained, false);
         for taken in 0..most {
@@ -208,7 +208,7 @@ impl Watcher {
         true
     }
 
-    /// Whether more was written since a version than a watcher may let pass.
+    /// Returns whether more events were written since a version than a watcher may lag.
     fn lag(&self, run: &Run, since: u64) -> bool {
         run.history.count(self.selection.kind, since, run.history.revision) > run.lag_max
     }
@@ -232,7 +232,7 @@ impl Watcher {
         let expected = run.history.event_after(&self.selection, self.low);
         let (version, expected) = expected.unwrap_or_default();
         assert_eq!(event, &expected, "{}, which has seen up to {}", self.name, self.low);
-        // What it had not read when it was forgotten, it cannot have.
+        // Compacted events that it had not read cannot be delivered.
         assert!(version <= self.high || version > run.history.compacted, "{}", self.name);
         self.low = version;
     }
@@ -260,7 +260,7 @@ impl Watcher {
         self.low = version;
     }
 
-    /// When there is nothing more, everything was given.
+    /// Checks that an idle watch has delivered everything.
     fn check_rest(&mut self, run: &Run) {
         let name = &self.name;
         let fine = self.fate == Fate::Runs && !self.expired && self.initial.is_empty();

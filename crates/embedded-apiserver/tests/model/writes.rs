@@ -1,4 +1,4 @@
-//! Writes: what the model says they do, and whether they did.
+//! Writes: the results that the model predicts, compared with those received.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ impl Run {
         }
     }
 
-    /// More changes than a watch takes from the store at once.
+    /// Makes more changes than a watch reads from the store at once.
     pub(crate) async fn burst(&mut self) {
         let (client, key) = (self.any_client(), ("default".to_owned(), "a".to_owned()));
         if self.history.current(0, &key).is_none() {
@@ -77,7 +77,7 @@ impl Run {
             expected["status"] = json!({});
         }
         if kind.status {
-            // Not for clients to say.
+            // Clients cannot set this.
             body["status"] = json!({"said": "by a client"});
         }
         let uri = collection(kind, Some(&key.0));
@@ -112,7 +112,7 @@ impl Run {
         self.written(client, index, &key, expected, &made);
     }
 
-    /// The model takes the next version for `expected`, which must be what was answered.
+    /// Assigns the next version to `expected`, which must equal the response.
     fn written(&mut self, client: usize, kind: usize, key: &Key, expected: Value, got: &Value) {
         let mut expected = expected;
         let version = self.history.revision + 1;
@@ -122,8 +122,8 @@ impl Run {
         self.clients[client].seen.insert((kind, key.clone()), got.clone());
     }
 
-    /// The outcome of a change that was allowed: nothing if nothing changed, the end of an object that
-    /// waited for its last finalizer, or a new state.
+    /// Checks the result of an accepted change: nothing if nothing changed, the removal of an
+    /// object that waited for its last finalizer, or a new state.
     fn changed(&mut self, client: usize, index: usize, key: &Key, mut new: Value, got: &Value) {
         let old = self.history.current(index, key).expect("it is there").clone();
         tidy(&mut new);
@@ -161,7 +161,7 @@ impl Run {
         }
     }
 
-    /// Read, modify, write, with any time between the read and the write: no update is lost.
+    /// Reads, modifies and writes, with any time in between. No update is lost.
     async fn count_up(&mut self, client: usize, index: usize, key: Key) {
         let kind = &KINDS[index];
         let Some(seen) = self.clients[client].seen.get(&(index, key.clone())).cloned() else {
@@ -190,7 +190,7 @@ impl Run {
         assert_eq!(count, Some(count_of(kind, &current) + 1));
     }
 
-    /// A PUT that does not say what it was made from.
+    /// Sends a PUT without a resourceVersion.
     async fn overwrite(&mut self, client: usize, index: usize, key: Key) {
         let kind = &KINDS[index];
         let mut wanted = json!({"apiVersion": kind.api_version, "kind": kind.name,
@@ -238,7 +238,7 @@ impl Run {
         self.changed(client, index, &key, wanted, &reply.body);
     }
 
-    /// A patch on a condition.
+    /// Sends a conditional patch.
     async fn json_patch(&mut self, client: usize, index: usize, key: Key) {
         let kind = &KINDS[index];
         let labels = json!({"color": "red"});
@@ -328,7 +328,7 @@ impl Run {
         }
     }
 
-    /// What a delete does in the model. None if the object has gone, or else what it is now.
+    /// Applies a delete to the model. Returns the new state, or `None` if the object was removed.
     fn marked(&mut self, index: usize, key: &Key, at: &Value) -> Option<Value> {
         let mut state = self.history.current(index, key).expect("it is there").clone();
         if finalizers(&state).is_empty() {
@@ -358,7 +358,8 @@ impl Run {
         let listed = reply.body["items"].as_array().expect("it is a list").len();
         assert_eq!(listed, keys.len());
         for key in keys {
-            // The time is the same as in any other answer at this moment: take the store's word.
+            // The time is the same as in any other response at this moment, so the store's value is
+            // used.
             let (kind, table) = (selection.kind, table(&KINDS[selection.kind]));
             let now = self.server.get(&table, &key.0, &key.1).unwrap_or_default();
             self.marked(kind, &key, &now["metadata"]["deletionTimestamp"]);

@@ -1,4 +1,4 @@
-//! How pods end.
+//! Termination of pods.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ async fn a_pod_with_too_short_a_grace_period_is_killed() {
     pods.delete("slow", &DeleteParams::default()).await.unwrap();
     sleep(Duration::from_secs(2)).await;
     assert_eq!(phase(&pods, "slow").await, "Running");
-    // Impatience shortens it.
+    // A second delete shortens it.
     pods.delete("slow", &DeleteParams::default().grace_period(1)).await.unwrap();
     sleep(Duration::from_millis(1100)).await;
     assert!(pods.get_opt("slow").await.unwrap().is_none());
@@ -91,7 +91,7 @@ async fn a_pod_of_the_same_name_is_a_new_pod() {
     server.create(pod("nginx")).unwrap();
     sleep(Duration::from_secs(2)).await;
     let old = pods.get("nginx").await.unwrap();
-    // While the old one would still be stopping.
+    // While the old pod would still be terminating.
     pods.delete("nginx", &DeleteParams::default()).await.unwrap();
     pods.delete("nginx", &DeleteParams::default().grace_period(0)).await.unwrap();
     server.create(pod("nginx")).unwrap();

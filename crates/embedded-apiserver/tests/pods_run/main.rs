@@ -1,4 +1,4 @@
-//! Pods that run: what watchers of a real cluster see, over time that a test can stop.
+//! Simulated pods, as watchers of a real cluster see them, under paused time.
 
 mod deletion;
 mod task;
@@ -34,8 +34,8 @@ async fn phase(pods: &Api<Pod>, name: &str) -> String {
     pods.get(name).await.unwrap().status.unwrap().phase.unwrap()
 }
 
-/// A pod in a line: phase, node, what its containers do, whether it is ready, has an address, and is
-/// deleted.
+/// Returns a pod on one line: its phase, node and containers, and whether it is ready, has an
+/// address, and is deleted.
 fn line(kind: &str, pod: &Pod) -> String {
     let pod = serde_json::to_value(pod).unwrap();
     let status = &pod["status"];
@@ -64,7 +64,7 @@ fn line(kind: &str, pod: &Pod) -> String {
     )
 }
 
-/// The events of all pods from now on, as lines.
+/// Watches all pods from now on, as lines.
 async fn watch(server: &ApiServer) -> impl Stream<Item = String> + Unpin {
     let version = server.store().revision().to_string();
     let events = pods(server).watch(&WatchParams::default(), &version).await.unwrap();
@@ -76,7 +76,7 @@ async fn watch(server: &ApiServer) -> impl Stream<Item = String> + Unpin {
     }))
 }
 
-/// Everything that comes before nothing does for longer than any step takes.
+/// Returns all events until none arrives for longer than any step takes.
 async fn until_quiet(watch: &mut (impl Stream<Item = String> + Unpin)) -> Vec<String> {
     let mut lines = Vec::new();
     while let Ok(Some(line)) = tokio::time::timeout(Duration::from_secs(20), watch.next()).await {

@@ -1,4 +1,4 @@
-//! The task that runs pods: with many of them, under disturbances, and at its own end.
+//! The task that simulates pods: with many pods, under disturbances, and when it ends.
 
 use std::time::Duration;
 
@@ -38,7 +38,8 @@ async fn pods_go_on_from_where_a_restore_puts_them() {
     sleep(Duration::from_secs(2)).await;
     assert_eq!(phase(&pods(&server), "nginx").await, "Running");
     server.restore(&pending);
-    // With these the versions have passed the point where they were: they do not give it away.
+    // These writes advance the version past the earlier one, which therefore does not reveal the
+    // restore.
     for at in 0..20 {
         server.create(pod(&format!("other-{at}"))).unwrap();
     }
@@ -99,7 +100,7 @@ async fn a_change_by_a_client_in_between_is_kept() {
     }
     let pod = pods.get("nginx").await.unwrap();
     assert_eq!(pod.metadata.labels.unwrap()["at"], "299");
-    // Changes did not put it off.
+    // Changes did not delay it.
     assert_eq!(pod.status.unwrap().phase.as_deref(), Some("Running"));
 }
 
@@ -132,7 +133,7 @@ async fn the_task_ends_with_pods_left_on_the_way() {
     assert_eq!(tasks(), 0);
 }
 
-/// All that is remembered about all pods and events.
+/// Returns the complete history of pods and events.
 async fn one_run() -> String {
     let at = "2026-03-01T10:00:00Z".parse().unwrap();
     let server = builder().seed(42).starting_at(at).build();

@@ -1,4 +1,4 @@
-//! Requests at random: mostly nearly right, since what is all wrong is refused at the first look.
+//! Random requests. Most are nearly valid, because completely invalid ones are rejected early.
 
 use bytes::Bytes;
 use fastrand::Rng;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::objects;
 
-/// Where objects are: the collection, and the kind of what is in it.
+/// The collections, and the kinds of their objects.
 pub(crate) const COLLECTIONS: [(&str, &str, &str); 14] = [
     ("/api/v1/namespaces/default/configmaps", "v1", "ConfigMap"),
     ("/api/v1/namespaces/default/pods", "v1", "Pod"),
@@ -44,7 +44,7 @@ pub(crate) fn one_in(rng: &mut Rng, n: u32) -> bool {
     rng.u32(..n) == 0
 }
 
-/// A request, and how it reads in a report.
+/// Returns a request and its description.
 pub(crate) fn request(rng: &mut Rng) -> Option<(Request<Full<Bytes>>, String)> {
     let (collection, api_version, kind) = COLLECTIONS[rng.usize(..COLLECTIONS.len())];
     let methods = ["GET", "GET", "POST", "POST", "PUT", "PATCH", "PATCH", "DELETE"];
@@ -80,7 +80,7 @@ pub(crate) fn request(rng: &mut Rng) -> Option<(Request<Full<Bytes>>, String)> {
     if one_in(rng, 10) {
         request = request.header("accept-encoding", "gzip");
     }
-    // What is no request to an HTTP library never reaches the server.
+    // A request that the HTTP library rejects never reaches the server.
     Some((request.body(Full::new(body.into())).ok()?, shown))
 }
 
@@ -201,7 +201,7 @@ fn query(rng: &mut Rng) -> String {
         "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6Mywic3RhcnQiOiJkZWZhdWx0LyJ9",
         "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiIvIn0",
         "AAAA",
-        // The same for namespace "zzz" at the newest version, with a count.
+        // The same for namespace "zzz" at the latest version, with a count.
         "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0Ijoienp6L2EiLCJsZWZ0IjowfQ",
     ];
     let mut parts: Vec<String> = (0..rng.usize(1..4))

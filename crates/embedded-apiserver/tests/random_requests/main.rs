@@ -1,7 +1,8 @@
-//! Whatever is sent, the server answers: it does not panic, it says what was wrong in a form that
-//! clients read, and what it holds stays readable.
+//! The server answers any request: it does not panic, it reports errors in a form that clients
+//! understand, and its objects stay readable.
 //!
-//! `RANDOM_SEED=7` runs one seed, `RANDOM_SEEDS=1000` that many; a failure names its seed and request.
+//! `RANDOM_SEED=7` runs one seed, `RANDOM_SEEDS=1000` that many. A failure names its seed and
+//! request.
 
 mod grammar;
 mod objects;
@@ -25,7 +26,7 @@ fn setting(name: &str) -> Option<u64> {
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
 }
 
-/// Names the culprit when a test fails.
+/// Reports the request when a test fails.
 struct Culprit {
     seed: u64,
     request: String,
@@ -55,7 +56,7 @@ fn every_request_is_answered_and_the_store_stays_readable() {
             .expect("a runtime can be built");
         codes.extend(runtime.block_on(one_seed(seed)));
     }
-    // Requests that all fail alike would test little.
+    // Requests that all fail in the same way would test little.
     let expected = [200, 201, 400, 404, 405, 406, 409, 413, 415, 422, 504];
     let unseen: Vec<_> = expected.into_iter().filter(|code| !codes.contains(code)).collect();
     assert!(!many || unseen.is_empty(), "{unseen:?} never happened");
@@ -85,14 +86,14 @@ async fn one_seed(seed: u64) -> Vec<u16> {
     codes
 }
 
-/// An answer is whole and in a form that clients read.
+/// Checks that a response is complete and in a form that clients understand.
 fn check(response: Response<embedded_apiserver::Body>) {
     let code = response.status().as_u16();
     let content_type = response.headers().get("content-type").expect("it has a type").clone();
     let packed = response.headers().contains_key("content-encoding");
     let mut body = response.into_body();
     let mut bytes = Vec::new();
-    // A watch goes on; what it has at once is enough.
+    // A watch continues; what is available now suffices.
     while let Some(Some(frame)) = tokio::task::unconstrained(body.frame()).now_or_never() {
         bytes.extend(frame.expect("nobody breaks the connection").into_data().expect("it is data"));
     }
@@ -111,7 +112,7 @@ fn check(response: Response<embedded_apiserver::Body>) {
     check_status(code, status);
 }
 
-/// The objects of a body: one, or the events of a watch.
+/// Returns the objects of a body: a single one, or the events of a watch.
 fn values(content_type: &str, bytes: &[u8]) -> Vec<Value> {
     let protobuf = |bytes: &[u8]| kube_schema::from_slice(bytes).expect("it is protobuf");
     if content_type == kube_schema::MEDIA_TYPE {
@@ -136,7 +137,7 @@ fn check_status(code: u16, status: &Value) {
     assert_eq!((text("kind"), text("apiVersion")), ("Status", "v1"), "{status}");
     assert_eq!((text("status"), status["code"].as_u64()), ("Failure", Some(code.into())));
     assert!(!text("message").is_empty() && !text("reason").is_empty(), "{status}");
-    // JSON may be stored that protobuf has no place for.
+    // Stored JSON may not be representable in protobuf.
     if code >= 500 && !text("message").contains(" cannot be written as protobuf: ") {
         assert_eq!((code, text("reason")), (504, "Timeout"), "{status}");
         let cause = &status["details"]["causes"][0]["reason"];
@@ -144,7 +145,8 @@ fn check_status(code: u16, status: &Value) {
     }
 }
 
-/// Everything that is stored can be listed, got, and printed, and is the same each time.
+/// Checks that everything that is stored can be listed, read and printed, with the same result each
+/// time.
 async fn check_store(wire: &Wire) {
     for (collection, ..) in grammar::COLLECTIONS {
         let reply = read(wire, collection, "application/json").await;

@@ -1,11 +1,11 @@
-//! Bodies at random: objects that are right, nearly right, and not at all.
+//! Random bodies: valid, nearly valid and invalid objects.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::grammar::{one_in, pick};
 
-/// An object that the server takes.
+/// Returns a valid object.
 pub(crate) fn valid(api_version: &str, kind: &str, name: &str) -> Value {
     let mut object = json!({
         "apiVersion": api_version, "kind": kind,
@@ -58,7 +58,7 @@ fn definition() -> Value {
     }})
 }
 
-/// The same with something replaced, removed or added, somewhere.
+/// Replaces, removes or adds something in an object.
 pub(crate) fn mutated(rng: &mut Rng, mut object: Value) -> Value {
     for _ in 0..rng.usize(1..4) {
         let mut places = Vec::new();
@@ -135,7 +135,7 @@ fn any_name(rng: &mut Rng) -> &'static str {
     pick(rng, &names)
 }
 
-/// Any JSON, of some depth.
+/// Returns any JSON up to a depth.
 pub(crate) fn any(rng: &mut Rng, depth: usize) -> Value {
     match rng.u8(..if depth == 0 { 7 } else { 10 }) {
         0 => Value::Null,
@@ -185,7 +185,7 @@ pub(crate) fn number(rng: &mut Rng) -> &'static str {
     pick(rng, &numbers)
 }
 
-/// Brackets, as deep as a parser's patience and deeper.
+/// Returns nested brackets, up to and beyond a parser's limit.
 pub(crate) fn deep_text(rng: &mut Rng) -> Vec<u8> {
     let depth = [10, 100, 117, 118, 119, 120, 125, 126, 127, 128, 1000, 100_000][rng.usize(..12)];
     let mut text = br#"{"metadata":{"name":"a"},"x":"#.to_vec();

@@ -1,5 +1,4 @@
-//! Requests as they are on the wire, sent to the server in process: for tests that must see every
-//! byte of an answer, not what some client makes of it.
+//! Raw requests to an in-process server, for tests that must see every byte of a response.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
@@ -14,11 +13,11 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use tower_service::Service;
 
-/// One client.
+/// A client.
 #[derive(Clone)]
 pub(crate) struct Wire(ApiService);
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reply {
     pub(crate) code: u16,
@@ -30,12 +29,12 @@ impl Wire {
         Self(server.service_as(user))
     }
 
-    /// Sends a request of any kind. An error is a connection that broke.
+    /// Sends a request. An error represents a broken connection.
     pub(crate) async fn raw(&self, request: Request<Full<Bytes>>) -> io::Result<Response<Body>> {
         self.0.clone().call(request).await
     }
 
-    /// Sends JSON (nothing for null) and takes the whole answer as JSON.
+    /// Sends JSON (nothing for null), and returns the complete response as JSON.
     pub(crate) async fn send(&self, method: Method, uri: &str, body: &Value) -> Reply {
         let content_type = match method {
             Method::PATCH if body.is_array() => "application/json-patch+json",
@@ -68,27 +67,27 @@ impl Wire {
     }
 }
 
-/// A running watch, read from when the test wants to.
+/// An open watch, which the test reads when it needs to.
 pub(crate) struct Watching {
     body: Body,
 }
 
-/// What a watch gave.
+/// The result of reading a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Given {
     Event(Value),
-    /// It ended in an orderly way.
+    /// The watch ended gracefully.
     End,
     /// The connection broke.
     Broken,
-    /// Nothing as yet.
+    /// Nothing is available yet.
     Nothing,
 }
 
 impl Watching {
-    /// The next event, if it is there.
+    /// Returns the next event, if it is available.
     pub(crate) fn next_now(&mut self) -> Given {
-        // Without tokio's cooperation, which after many reads pretends that there is nothing.
+        // Without tokio's cooperative budget, which makes ready futures pending after many reads.
         let frame = tokio::task::unconstrained(self.body.frame());
         match frame.now_or_never() {
             None => Given::Nothing,
@@ -102,14 +101,14 @@ impl Watching {
         }
     }
 
-    /// The next event, waited for. None when it ends, in whatever way.
+    /// Waits for the next event. Returns `None` when the watch ends in any way.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = self.body.frame().await?.ok()?.into_data().expect("watches send data");
         Some(serde_json::from_slice(&line).expect("events are JSON"))
     }
 }
 
-/// The resourceVersion of an object, a list or an event's object.
+/// Returns the resourceVersion of an object, a list or an event's object.
 pub(crate) fn version_of(object: &Value) -> u64 {
     let version = object["metadata"]["resourceVersion"].as_str();
     version.and_then(|version| version.parse().ok()).expect("it has a resourceVersion")

@@ -1,4 +1,4 @@
-//! Small HTTP clients, each over one connection that the test can see the end of.
+//! Minimal HTTP clients, each with a single connection whose end the test can observe.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ enum Sender {
 }
 
 impl Client {
-    /// A client with the administrator's token.
+    /// Connects with the administrator's token.
     pub(crate) async fn new(server: &ApiServer, listening: &Listening, version: Version) -> Self {
         let tcp = TcpStream::connect(listening.addr()).await.unwrap();
         let sender = match listening.ca_pem() {
@@ -80,7 +80,7 @@ impl Client {
         self.send(request).await
     }
 
-    /// The status and the body of what is asked for.
+    /// Sends a GET, and returns the status and the body.
     pub(crate) async fn get_whole(&mut self, path: &str) -> (StatusCode, String) {
         let response = self.get(path).await.unwrap();
         let status = response.status();

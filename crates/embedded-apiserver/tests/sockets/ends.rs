@@ -1,4 +1,4 @@
-//! How connections end: with the listener, with the server, and when they are refused.
+//! The end of connections: by the listener, by the server, and when they are refused.
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,10 @@ use tokio::runtime::Runtime;
 use crate::client::Client;
 use crate::{VERSIONS, both};
 
-/// Guards against hanging: no test waits for this to pass.
+/// A guard against hanging, which no test waits for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A watch that has begun.
+/// Starts a watch.
 pub(crate) async fn watch(server: &ApiServer, listening: &Listening, version: Version) -> Incoming {
     let mut client = Client::new(server, listening, version).await;
     let response = client.get("/api/v1/configmaps?watch=1&resourceVersion=0").await.unwrap();
@@ -25,7 +25,7 @@ pub(crate) async fn watch(server: &ApiServer, listening: &Listening, version: Ve
     response.into_body()
 }
 
-/// What comes next. HTTP/2 may send empty frames, which say nothing.
+/// Returns the next data. Skips the empty frames that HTTP/2 may send.
 pub(crate) async fn next(body: &mut Incoming) -> Option<hyper::Result<String>> {
     loop {
         let frame = body.frame().await?;
@@ -57,7 +57,7 @@ async fn a_watch_gets_events_and_ends_with_its_listener() {
             make(&server, name);
             let mut seen = String::new();
             while !seen.contains(name) {
-                // Events that were sent together may come together.
+                // Events may be combined.
                 seen.push_str(&next(&mut body).await.unwrap().unwrap());
             }
             assert!(seen.starts_with(r#"{"type":"ADDED""#), "{seen}");
@@ -111,7 +111,7 @@ async fn a_server_that_is_down_refuses_and_comes_back_on_its_port() {
     listening.shutdown().await;
 }
 
-/// A runtime forgets a task a moment after it has ended; one that runs on would be there for good.
+/// Asserts that no task is left. A runtime drops a task shortly after it has ended.
 fn assert_idle(runtime: &Runtime) {
     let begun = Instant::now();
     while runtime.metrics().num_alive_tasks() > 0 {

@@ -1,4 +1,4 @@
-//! Faults that strike connections, as a client on a socket sees them.
+//! Connection faults, as a client on a socket observes them.
 
 use embedded_apiserver::{ApiServer, Fault, Verb};
 
@@ -22,7 +22,8 @@ async fn a_reset_in_the_middle_of_a_watch_breaks_it() {
     }
 }
 
-/// Silence both ways: nothing of what happens after it comes, not even the end, until connections die.
+/// Silence in both directions: nothing arrives any more, not even the end, until connections are
+/// broken.
 #[tokio::test]
 async fn a_half_open_connection_is_silent_until_the_server_restarts() {
     for version in VERSIONS {

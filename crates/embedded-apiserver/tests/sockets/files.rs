@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use embedded_apiserver::ApiServer;
 
-/// An empty directory of this test's own.
+/// Returns an empty directory for this test.
 fn directory(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);

@@ -1,4 +1,4 @@
-//! A server that is started again as the one that it was.
+//! A server that is restarted with its identity.
 
 use embedded_apiserver::{ApiServer, Identity, Listening};
 use k8s_openapi::api::core::v1::Namespace;
@@ -33,12 +33,12 @@ async fn works(client: &kube::Client) -> bool {
 #[tokio::test]
 async fn clients_go_on() {
     let server = ApiServer::start();
-    // Held for the whole test, so that the port is not given away while the server is down.
+    // Held during the whole test, so that no other process takes the port while the server is down.
     let port = TcpSocket::new_v4().unwrap();
     port.set_reuseaddr(true).unwrap();
     port.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let addr = port.local_addr().unwrap().to_string();
-    // Other systems than Linux do not let a server listen beside it.
+    // Only Linux lets a server listen on a port that is held like this.
     let _port = Some(port).filter(|_| cfg!(target_os = "linux"));
     let listening = server.listen(&addr).await.unwrap();
     let client = kube_client(&listening).await;
@@ -56,7 +56,7 @@ async fn clients_go_on() {
     }
 }
 
-/// The kubeconfig is from before the writes: the server that makes them is killed.
+/// The kubeconfig is written before the writes, because the server is then killed.
 #[tokio::test]
 async fn no_version_is_given_out_twice() {
     let mut text = written(false).await;
@@ -103,7 +103,7 @@ async fn without_tls_the_token_is_kept() {
     assert!(works(&kube_client(&encrypted).await).await);
 }
 
-#[cfg(target_os = "linux")] // Others have but one loopback address.
+#[cfg(target_os = "linux")] // Other systems have only one loopback address.
 #[tokio::test]
 async fn on_another_address_certificates_are_new() {
     let text = written(false).await;
@@ -125,7 +125,7 @@ async fn a_socket_that_others_can_reach_gives_no_key_away() {
     assert!(Identity::from_kubeconfig(&text).is_none());
 }
 
-/// The rest of the line that begins so.
+/// Returns the rest of the line that starts with `name`.
 fn value<'a>(text: &'a str, name: &str) -> &'a str {
     let mut lines = text.lines().map(str::trim_start);
     lines.find_map(|line| line.strip_prefix(name)).unwrap()
@@ -159,7 +159,7 @@ async fn a_text_that_is_damaged_has_no_identity() {
         assert_ne!(damaged, text);
         assert!(!of(&damaged), "{part} {instead}");
     }
-    // Wherever it was cut off, nothing panics, and no half of it is taken.
+    // Truncated text never panics, and no part of it is accepted.
     let end = text.find(token).unwrap();
     assert!((0..end).all(|length| !of(&text[..length])));
     assert!(!of(""));
@@ -175,6 +175,6 @@ async fn no_key_is_shown_by_accident() {
     let shown = format!("{identity:?} {listener:?} {listening:?} {server:?}");
     let key = value(&text, "key: ");
     assert!(!shown.contains(identity.token()) && !shown.contains(&key[40..60]), "{shown}");
-    // Nor as the numbers that it consists of.
+    // Nor as a list of bytes.
     assert!(!shown.contains("certificate") && !shown.contains('['), "{shown}");
 }

@@ -1,4 +1,4 @@
-//! The server on sockets: what clients that we did not write see of it.
+//! The server on sockets, as independent clients see it.
 
 mod client;
 mod ends;
@@ -18,7 +18,7 @@ use client::{Client, encrypted};
 
 const VERSIONS: [Version; 2] = [Version::HTTP_11, Version::HTTP_2];
 
-/// With TLS and without.
+/// Listens with and without TLS.
 async fn both(server: &ApiServer) -> [Listening; 2] {
     [
         server.listen("127.0.0.1:0").await.unwrap(),
@@ -128,7 +128,7 @@ async fn only_clients_of_the_same_authority_connect() {
     assert!(encrypted(tcp, ours.ca_pem().unwrap(), Version::HTTP_11).await.is_ok());
 }
 
-/// DNS rebinding, and a form of another page: neither reads a Secret nor creates anything.
+/// DNS rebinding and a form on another page can neither read a Secret nor create an object.
 #[tokio::test]
 async fn web_pages_of_other_hosts_are_refused_on_plain_http() {
     let server = ApiServer::builder().anonymous(true).build();
@@ -139,7 +139,7 @@ async fn web_pages_of_other_hosts_are_refused_on_plain_http() {
         for version in VERSIONS {
             let mut client = Client::new(&server, &plain, version).await;
             client.token = None;
-            // Without a Content-Type, as `fetch` sends a body of no type.
+            // Without a Content-Type, as `fetch` sends an untyped body.
             for (method, path, body) in
                 [(Method::GET, "/api/v1/secrets", ""), (Method::POST, path, map)]
             {
@@ -169,7 +169,7 @@ async fn headers_have_a_limit() {
         let mut client = Client::new(&server, &listening, version).await;
         let mut request = client.request(Method::GET, "/version", "");
         request.headers_mut().insert("x-large", large.parse().unwrap());
-        // HTTP/2 may say it with an error instead: the client was told of the limit.
+        // HTTP/2 may fail instead, because the client knows the limit.
         if let Ok(response) = client.send(request).await {
             assert_eq!(response.status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
         } else {
