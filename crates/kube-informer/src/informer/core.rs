@@ -379,9 +379,11 @@ impl Watched for Core {
     }
 
     fn status(&self) -> InformerStatus {
+        // Before the rest: within the literal, the state would stay locked until the last field is read.
+        let state = self.observed.state.borrow().clone();
         InformerStatus {
             name: self.name.clone(),
-            state: self.observed.state.borrow().clone(),
+            state,
             since: self.observed.since(),
             synced: self.store.has_synced(),
             live: self.is_live(),

@@ -23,7 +23,7 @@ pub(crate) type OnError = Arc<ErrorObserver>;
 pub(crate) struct Observed {
     pub(super) state: watch::Sender<State>,
     pub(super) progress: watch::Sender<Progress>,
-    /// Changes together with `state`, atomically.
+    /// Changes together with `state`, atomically. Locked after `state`, never before.
     seen: Mutex<Seen>,
     pub(super) reflections: Reflections,
     /// Each belongs to a handle, and is removed with it.
@@ -177,12 +177,16 @@ impl Observed {
 
     /// Changes the state and publishes it atomically. Otherwise an older state of one part could be published
     /// over a newer one of another.
+    ///
+    /// `state` is locked before `seen`, here and everywhere: a reader that holds the published state may ask
+    /// for the rest.
     fn change(&self, change: impl FnOnce(&mut Seen)) {
-        let mut seen = self.seen.lock();
-        change(&mut seen);
-        seen.since = Instant::now();
-        let state = if seen.stopped { State::Stopped } else { worst(&seen.parts) };
-        self.state.send_replace(state);
+        self.state.send_modify(|published| {
+            let mut seen = self.seen.lock();
+            change(&mut seen);
+            seen.since = Instant::now();
+            *published = if seen.stopped { State::Stopped } else { worst(&seen.parts) };
+        });
     }
 }
 
@@ -333,6 +337,32 @@ mod tests {
                 }
             });
             assert!(matches!(*observed.state.borrow(), State::Watching));
+        }
+    }
+
+    /// When `seen` was locked before `state`, a reader of both and a state change waited for each other.
+    #[test]
+    fn readers_and_state_changes_never_deadlock() {
+        const CHANGES: usize = 20_000;
+        let (observed, parts) = parts(1);
+        let (done, ended) = std::sync::mpsc::channel();
+        let (writer, reader) = (done.clone(), done);
+        std::thread::spawn(move || {
+            for _ in 0..CHANGES {
+                parts[0].state(&State::Listing);
+                parts[0].state(&State::Watching);
+            }
+            writer.send(())
+        });
+        std::thread::spawn(move || {
+            for _ in 0..CHANGES {
+                let state = observed.state.borrow();
+                assert!(!observed.is_live(), "nothing was heard in {:?}", *state);
+            }
+            reader.send(())
+        });
+        for _ in 0..2 {
+            ended.recv_timeout(Duration::from_secs(120)).expect("they wait for each other");
         }
     }
 
