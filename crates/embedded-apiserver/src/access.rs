@@ -44,7 +44,7 @@ impl fmt::Debug for Access {
 #[derive(Debug, Clone, Default)]
 pub struct Denial(Filter);
 
-/// Identifies a denial, to remove it.
+/// The id of a denial, with which it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DenialId(u64);
 

@@ -200,7 +200,7 @@ fn resource_discovery(resource: &Resource) -> Value {
     document
 }
 
-/// Built-in resources inherit group and version from the list that contains them.
+/// Returns the `responseKind`. Built-in resources inherit its group and version from their list.
 fn response_kind(resource: &Resource) -> Value {
     let (group, version) = match resource {
         Resource { custom: true, group, version, .. } => (&**group, &**version),

@@ -2,7 +2,7 @@
 
 use crate::request::{Target, Verb};
 
-/// Matches requests that meet all conditions.
+/// A filter that matches requests which meet all its conditions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     pub(crate) user: Option<String>,

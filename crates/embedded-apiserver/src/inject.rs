@@ -13,7 +13,8 @@ use crate::filter::Filter;
 use crate::request::Verb;
 use crate::server::ApiServer;
 
-/// Injects faults into a server. See [`ApiServer::faults`].
+/// The faults of a server, to inject more and to inspect those that fired. See
+/// [`ApiServer::faults`].
 ///
 /// ```
 /// # use embedded_apiserver::{ApiServer, Fault, Verb};
@@ -37,7 +38,7 @@ pub struct Faults<'a> {
 }
 
 impl ApiServer {
-    /// Returns the faults of this server, to inject more or to inspect those that fired.
+    /// Returns the faults of this server.
     pub fn faults(&self) -> Faults<'_> {
         Faults { server: self }
     }

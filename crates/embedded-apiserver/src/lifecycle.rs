@@ -124,14 +124,14 @@ pub(crate) fn prepare_update(target: &Target, old: &Object, new: &mut Object) ->
     crd::validate_update(&definition, &Value::Object(old.clone()))
 }
 
-/// Called after an object was created.
+/// Applies the side effects of an object's creation.
 pub(crate) fn created(shared: &Arc<Shared>, target: &Target, object: &Object) {
     if is_crd(target) {
         shared.serve_custom(&Value::Object(object.clone()));
     }
 }
 
-/// Called after an object was updated.
+/// Applies the side effects of an object's update.
 pub(crate) fn updated(shared: &Arc<Shared>, target: &Target, object: &Object) {
     if is_crd(target) && !object::metadata(object).contains_key("deletionTimestamp") {
         shared.serve_custom(&Value::Object(object.clone()));
@@ -193,22 +193,22 @@ fn delete_events(shared: &Shared, namespace: &str) {
     }
 }
 
-/// Called when an object is terminating but cannot be removed yet.
+/// Marks a terminating object that cannot be removed yet.
 pub(crate) fn deleting(target: &Target, object: &mut Object) {
     if is_namespace(target) {
         object.insert("status".to_owned(), json!({"phase": TERMINATING}));
     }
 }
 
-/// Called before an object with a deletionTimestamp is removed. A definition's resources are
-/// removed first.
+/// Applies the side effects of removing an object that has a deletionTimestamp: a definition's
+/// resources are removed before it.
 pub(crate) fn before_delete(shared: &Arc<Shared>, target: &Target, object: &Object) {
     if is_crd(target) {
         end_custom(shared, &Value::Object(object.clone()));
     }
 }
 
-/// Called after an object was removed. Removes a namespace's events, and a terminating namespace
+/// Cleans up after an object was removed: deletes a namespace's events, and a terminating namespace
 /// that has become empty.
 pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target) {
     if is_namespace(target) {

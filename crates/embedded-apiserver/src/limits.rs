@@ -72,9 +72,8 @@ pub const STREAMS_MAX: u32 = 1_000;
 /// watches that are not read hold 64 MB.
 pub const STREAM_BYTES_MAX: usize = 64 * 1024;
 
-/// The time until the first request on a connection, and until any further one on an HTTP/1
-/// connection, after which kube-apiserver closes idle connections. It also limits clients that send
-/// a header byte by byte.
+/// How long a connection may be without a request: the time after which kube-apiserver closes idle
+/// connections. It also limits clients that send a header byte by byte.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The time that requests get to finish when a listener shuts down.

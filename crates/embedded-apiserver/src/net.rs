@@ -38,7 +38,7 @@ use tls::Certificates;
 
 pub use identity::Identity;
 
-/// Configures a socket. See [`ApiServer::listener`].
+/// The options of a socket. See [`ApiServer::listener`].
 #[derive(Debug, Clone)]
 pub struct Listener {
     server: ApiServer,

@@ -44,7 +44,7 @@ pub(crate) struct ColumnDefinition {
     pub(crate) priority: i32,
 }
 
-/// Prints the objects of a built-in resource.
+/// The printer of a built-in resource.
 struct Printer {
     columns: &'static [ColumnDefinition],
     cells: fn(&Value, Timestamp) -> Vec<Value>,
@@ -223,7 +223,7 @@ mod tests {
         resources
     }
 
-    /// Field names that printers use, so that random objects get past the first lookup.
+    /// Generates field names that printers use, so that random objects get past the first lookup.
     fn key() -> impl Strategy<Value = String> {
         const KNOWN: &[&str] = &[
             "metadata",

@@ -39,7 +39,7 @@ impl fmt::Debug for ApiServer {
     }
 }
 
-/// Configures a server.
+/// The options of a server. [`build`](Self::build) starts it.
 #[derive(Clone)]
 pub struct Builder {
     options: Options,
@@ -184,9 +184,9 @@ impl Builder {
     /// node `embedded-node` or on the one that they name. Building the server then requires a tokio
     /// runtime.
     ///
-    /// The scheduler considers only `nodeSelector`, probes never fail, and containers are never
-    /// restarted. A pod whose `restartPolicy` is not `Always` completes after the time in its
-    /// annotation `embedded-apiserver/complete-after-seconds`.
+    /// Of a pod's scheduling constraints, only `nodeSelector` is considered. Probes never fail, and
+    /// containers are never restarted. A pod whose `restartPolicy` is not `Always` completes after
+    /// the time in its annotation `embedded-apiserver/complete-after-seconds`.
     pub fn pods_run(mut self, run: bool) -> Self {
         self.options.pods_run = run;
         self
@@ -297,7 +297,7 @@ impl ApiServer {
         Builder::default().build()
     }
 
-    /// Configures a server.
+    /// Returns the default options, to be changed before the server is started.
     pub fn builder() -> Builder {
         Builder::default()
     }

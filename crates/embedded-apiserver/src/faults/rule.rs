@@ -8,7 +8,7 @@ use crate::access::User;
 use crate::filter::Filter;
 use crate::request::{Target, Verb};
 
-/// Identifies a rule, to remove it.
+/// The id of a rule, with which it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FaultId(pub(crate) u64);
 

@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::connection::Connection;
 
-/// Runs tasks that end with their connection, and make no progress once it is frozen.
+/// An executor of tasks that end with their connection, and make no progress once it is frozen.
 #[derive(Clone)]
 pub(super) struct Streams {
     pub(super) tasks: TaskTracker,

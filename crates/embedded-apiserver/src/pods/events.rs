@@ -12,7 +12,7 @@ use crate::server::ApiServer;
 /// Leaves room for a dot and 16 digits in a name of 253 bytes.
 const POD_NAME_BYTES_MAX: usize = 236;
 
-/// Writes events, and deletes the oldest of its own events above a limit.
+/// A writer of events that deletes the oldest of its own above a limit.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     /// The namespace and name of each event.

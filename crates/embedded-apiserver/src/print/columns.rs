@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{ColumnDefinition, Printer, custom, printer};
 use crate::kinds::{PrinterColumn, crd};
 
-/// Computes the columns of `kubectl get` from objects.
+/// The columns of `kubectl get`, computed from objects.
 ///
 /// kubectl requests a table from the server. A client that already has the object, such as from a
 /// watch, can compute the same cells without another request:

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::kinds::{NameRule, PrinterColumn, Resource};
 
-/// The current time in every test.
+/// Returns the current time of every test.
 pub(super) fn now() -> Timestamp {
     "2026-01-01T00:00:00Z".parse().unwrap()
 }

@@ -34,7 +34,7 @@ const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// The patch types of built-in kinds.
 const PATCHES: &[&str] = &[JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH];
 
-/// The types of patches that are served.
+/// The supported types of patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatchType {
     Json,
@@ -43,7 +43,7 @@ enum PatchType {
 }
 
 impl PatchType {
-    /// Returns the type that a media type names, or the refusal of one that is not served.
+    /// Returns the patch type of a media type, or the error for an unsupported one.
     fn of(media_type: &str, resource: &Resource) -> Result<Self, Status> {
         match media_type {
             JSON_PATCH => Ok(Self::Json),
@@ -71,7 +71,7 @@ pub(super) fn patch(
     view: &View,
 ) -> Result<Response<Body>, Status> {
     let target = &call.target;
-    // Before the options: which of them are allowed depends on the type of the patch.
+    // Checked before the options, because the type determines which of them are allowed.
     let patch_type = PatchType::of(negotiate::content_type(&call.headers), &target.resource)?;
     let dry_run = check_options(&target.query, "PatchOptions")?;
     let change = Change::decode(patch_type, &call.body, &target.resource)?;

@@ -17,7 +17,7 @@ pub(crate) struct Event {
     pub(crate) previous: Option<Arc<Revision>>,
 }
 
-/// Selects objects.
+/// A selection of objects.
 pub(crate) trait Select {
     fn selects(&self, revision: &Revision) -> bool;
 }

@@ -150,7 +150,7 @@ struct Owner<'a> {
 }
 
 impl<'a> Owner<'a> {
-    /// Anything but an object is an empty reference, as null is in Kubernetes.
+    /// Reads a reference. Anything but an object is an empty one, as null is in Kubernetes.
     fn of(value: &'a Value) -> Self {
         let text = |field| value.get(field).and_then(Value::as_str).unwrap_or_default();
         let flag = |field| value.get(field).and_then(Value::as_bool);

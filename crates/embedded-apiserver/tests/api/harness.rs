@@ -13,7 +13,7 @@ pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
-/// Sends requests as a user, or with a token.
+/// A client that sends requests as a user, or with a token.
 #[derive(Clone)]
 pub(crate) struct Client(ApiService);
 

@@ -79,7 +79,8 @@ async fn options_of_writes_are_checked() {
     client.post(MAPS, map).await.ok();
     let path = format!("{MAPS}/a");
     client.merge(&format!("{path}?force=true"), json!({})).await.failed(422);
-    // The media type is checked first: only apply, which is not served, may be forced.
+    // The media type is checked first: only server-side apply, which is not supported, can be
+    // forced.
     let apply = [("content-type", "application/apply-patch+yaml")];
     let forced = format!("{path}?fieldManager=m&force=true");
     client.request("PATCH", &forced, &apply, "{}").await.failed(415);

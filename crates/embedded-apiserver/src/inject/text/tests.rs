@@ -179,7 +179,7 @@ async fn there_is_an_end_to_rules() {
     assert_eq!(server.faults().pending(), FAULT_RULES_MAX);
 }
 
-/// Words, some of which occur in faults.
+/// Generates words, some of which occur in faults.
 fn word() -> impl Strategy<Value = String> {
     let known: Vec<String> = words::REST
         .split([' ', ',', ';'])

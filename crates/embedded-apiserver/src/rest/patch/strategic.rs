@@ -40,7 +40,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// Returns the answer of a real server.
+    /// Returns the error of a real server.
     pub(super) fn into_status(self) -> Status {
         match self {
             Self::Malformed(why) => Status::bad_request(why),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Matches every second object, and checks that a write can happen in the meantime.
+/// Selects every second object, and checks that a write can happen in the meantime.
 struct Unlocked<'a>(&'a Store);
 
 impl Select for Unlocked<'_> {

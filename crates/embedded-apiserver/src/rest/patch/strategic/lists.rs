@@ -1,4 +1,4 @@
-//! Lists in strategic merge patches: merging by keys, and the order of the outcome.
+//! Lists in strategic merge patches: merging by keys, and the order of the result.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use crate::object::Object;
 const MAP: &str = "map[string]interface {}";
 const LIST: &str = "[]interface {}";
 
-/// How lists of a field are merged.
+/// The merge strategy of a field's lists.
 pub(super) struct ListField {
     items: Schema,
     merges: bool,
@@ -23,7 +23,7 @@ pub(super) struct ListField {
 }
 
 impl ListField {
-    /// Finds out how the lists of a member are merged. Those of fields that the tables do not have are replaced.
+    /// Returns the merge strategy of a member's lists. Lists of unknown fields are replaced.
     pub(super) fn of(schema: Schema, name: &str) -> Result<Self, Refusal> {
         let Some(field) = schema.field(name)? else {
             return Ok(Self { items: Schema::Unknown, merges: false, key: None });
@@ -41,7 +41,7 @@ impl ListField {
         Ok(Self { items, merges, key: field.merge_key() })
     }
 
-    /// Merges two lists. With `deletes`, the second has scalars that are removed from the first.
+    /// Merges two lists. With `deletes`, the second contains scalars to remove from the first.
     pub(super) fn merge(
         &self,
         original: Vec<Value>,
@@ -129,7 +129,7 @@ impl ListField {
     }
 }
 
-/// Applies the `$patch` directives of items. Returns what is left of both lists.
+/// Applies the `$patch` directives of items. Returns the remaining items of both lists.
 fn apply_directives(
     original: Vec<Value>,
     patch: Vec<Value>,
@@ -160,7 +160,7 @@ fn apply_directives(
     Ok((original.into_iter().filter(is_left).collect(), items))
 }
 
-/// Merges and orders the lists that a patch has an order for, and removes them from the patch.
+/// Merges and orders the lists for which a patch sets an order, and removes them from the patch.
 pub(super) fn set_orders(
     original: &mut Object,
     patch: &mut Object,
@@ -222,8 +222,8 @@ fn in_order(
     arrange(merged, &Order::of(order, field.key)?, &server_order, field.key).map(Some)
 }
 
-/// The order of a list once a patch has deleted items of it. In Go new items then take the places of the deleted ones, as
-/// far as there are any, before the list is ordered.
+/// Returns the order of a list after a patch has deleted some of its items. In Go, new items first
+/// take the places of deleted ones, and then the list is ordered.
 fn order_after_deletions(
     olds: &[Value],
     news: &[Value],
@@ -246,7 +246,7 @@ fn order_after_deletions(
     Ok(order)
 }
 
-/// Checks that the items of a patch are among those of an order, and in that order.
+/// Checks that the items of a patch occur in an order, and in the same sequence.
 fn check_order(items: &[Value], order: &[Value], key: Option<&str>) -> Result<(), Refusal> {
     if items.is_empty() || order.is_empty() {
         return Ok(());
@@ -262,15 +262,15 @@ fn check_order(items: &[Value], order: &[Value], key: Option<&str>) -> Result<()
         }
     }
     if items.peek().is_some() {
-        // A real server shows both lists.
+        // A real server includes both lists.
         let why = format!("The order in patch list doesn't match {SET_ORDER} list");
         return Err(Refusal::Mismatch(why));
     }
     Ok(())
 }
 
-/// Brings a merged list into order: the items of the patch as it has them, and each of the others before the first
-/// item of the patch that it used to be before.
+/// Orders a merged list. The items of the patch keep the patch's order. Each other item comes
+/// before the first item of the patch that it used to precede.
 fn arrange(
     merged: Vec<Value>,
     patch_order: &Order,
@@ -287,7 +287,7 @@ fn arrange(
         }
     }
     patched.sort_by_key(|(place, _, _)| *place);
-    // Items that are in neither list, which takes an order that is empty, come last.
+    // Items that are in neither list come last. This requires an empty order.
     others.sort_by_key(|(place, _)| place.unwrap_or(usize::MAX));
     let mut arranged = Vec::with_capacity(patched.len() + others.len());
     let mut others = others.into_iter().peekable();
@@ -302,7 +302,7 @@ fn arrange(
     Ok(arranged)
 }
 
-/// Where items are in a list: by the values of a merge key, or by the scalars that they are.
+/// The positions of a list's items, by their merge keys or scalar values.
 struct Order(HashMap<Scalar, usize>);
 
 impl Order {
@@ -328,11 +328,12 @@ impl Order {
 
 #[cfg(test)]
 std::thread_local! {
-    /// The number of scalars read on this thread, by which tests measure the work of a merge.
+    /// The number of scalars that were read on this thread, with which tests measure the work of a
+    /// merge.
     pub(super) static SCALARS_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// A value by which items are told apart. An integer and a float are never the same, as in Go.
+/// A value that identifies an item. As in Go, an integer never equals a float.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Scalar {
     Null,
@@ -367,26 +368,27 @@ fn sort_value(item: &Value, key: Option<&str>) -> Result<Scalar, Refusal> {
     }
 }
 
-/// The value of an item's merge key.
+/// Returns the value of an item's merge key.
 fn key_of(item: &Value, key: &str) -> Result<Scalar, Refusal> {
     let members = item.as_object().ok_or_else(|| expected(MAP, item))?;
     match members.get(key) {
         Some(value) => Scalar::of(value),
-        // A real server shows the item.
+        // A real server includes the item.
         None => Err(Refusal::Mismatch(format!("map does not contain declared merge key: {key}"))),
     }
 }
 
-/// Whether the items of two lists are objects: all must be, or all must be scalars of the same type.
+/// Returns whether the items of two lists are objects. Otherwise all must be scalars of the same
+/// type.
 fn are_objects(original: &[Value], patch: &[Value]) -> Result<bool, Refusal> {
     let mut items = original.iter().chain(patch);
     let Some(first) = items.next() else { return Ok(false) };
-    // There are no lists of lists, and a real server panics at a null.
+    // There are no lists of lists, and a real server panics on null.
     if first.is_null() || first.is_array() {
         return Err(Refusal::Unprocessable);
     }
     if items.any(|item| go_type(item) != go_type(first)) {
-        // A real server shows both lists.
+        // A real server includes both lists.
         return Err(Refusal::Mismatch("list element types are not identical".to_owned()));
     }
     Ok(first.is_object())

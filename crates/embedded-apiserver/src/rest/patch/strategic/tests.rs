@@ -1,4 +1,4 @@
-//! The outcomes were compared with those of `strategicpatch` in k8s.io/apimachinery.
+//! The results were compared with those of `strategicpatch` in k8s.io/apimachinery.
 
 use serde_json::json;
 
@@ -49,7 +49,7 @@ fn lists_are_merged_by_key_or_replaced() {
         "tolerations": [{"key": "new"}],
         "nodeSelector": {"zone": "1", "size": "big"},
     });
-    // The items of the patch keep their order, and an item that was before none of them comes after.
+    // The items of the patch keep their order. An item that preceded none of them comes last.
     let got = spec(original, patch).unwrap();
     let names: Vec<_> = got["containers"].as_array().unwrap().iter().map(|c| &c["name"]).collect();
     assert_eq!(names, ["a", "c", "b"]);
@@ -82,14 +82,14 @@ fn objects_are_replaced_and_deleted_by_directives() {
     let patch = json!({"securityContext": {"$patch": "delete", "runAsUser": 3}});
     let want = json!({"nodeSelector": {"a": "1"}, "securityContext": {}});
     assert_eq!(spec(original(), patch).unwrap(), want);
-    // Of a member that the object does not have, nothing is left.
+    // Nothing is left of a member that the object does not have.
     let got = spec(json!({}), json!({"affinity": {"$patch": "replace", "nodeAffinity": {}}}));
     assert_eq!(got.unwrap(), json!({}));
-    // But Go has structs that are no pointers in every object.
+    // But in Go, structs that are not pointers are always present.
     let strategy = json!({"spec": {"strategy": {"$patch": "replace", "type": "Recreate"}}});
     let got = patched("apps/v1/Deployment", json!({"spec": {}}), strategy).unwrap();
     assert_eq!(got, json!({"spec": {"strategy": {"type": "Recreate"}}}));
-    // The strategy of the field replaces without a directive.
+    // The field's strategy replaces without a directive.
     let selector = |labels: Value| json!({"spec": {"selector": {"matchLabels": labels}}});
     let got = patched(
         "policy/v1/PodDisruptionBudget",
@@ -149,7 +149,7 @@ fn an_order_places_the_items_of_the_patch() {
     );
     let delete = json!([{"name": "a", "$patch": "delete"}]);
     assert_eq!(ordered(&["a", "b", "c"], &["c", "b"], Some(delete)).unwrap(), ["c", "b"]);
-    // A new item takes the place of one that is deleted.
+    // A new item takes the place of a deleted one.
     let renamed = json!([{"name": "d"}, {"name": "b", "$patch": "delete"}]);
     assert_eq!(ordered(&["a", "b", "c"], &["d"], Some(renamed)).unwrap(), ["a", "c", "d"]);
     let refused = ordered(&["a", "b"], &["b"], Some(containers(&["x"])));
@@ -198,7 +198,7 @@ fn what_contradicts_the_types_is_refused() {
             "properties": {"spec": {"type": kind}}
         }}}]}})
     };
-    // Lists without a strategy are replaced, maps of structs cannot be merged.
+    // Lists without a strategy are replaced. Maps of structs cannot be merged.
     let definition = "apiextensions.k8s.io/v1/CustomResourceDefinition";
     assert_eq!(patched(definition, schema("a"), schema("b")).unwrap(), schema("b"));
     let props = |kind: &str| json!({"requests": {"a": {"b": kind}}});
@@ -228,17 +228,17 @@ fn directives_never_stay_in_an_object() {
         "$setElementOrder/env": [{"name": "A"}],
         "env": [{"name": "A", "value": "1"}, {"name": "B", "$patch": "delete"}],
     }]});
-    // In a new item Go's types have no place for a directive: its item stays.
+    // Go's types cannot represent a directive in a new item, but the item stays.
     let env = json!([{"name": "A", "value": "1"}, {"name": "B"}]);
     let got = spec(json!({"containers": [{"name": "old"}]}), patch.clone()).unwrap();
     assert_eq!(got["containers"], json!([{"name": "new", "env": env}, {"name": "old"}]));
-    // In a new list such items are left out.
+    // In a new list, such items are omitted.
     let got = spec(json!({}), patch).unwrap();
     let want = json!([{"name": "new", "env": [{"name": "A", "value": "1"}]}]);
     assert_eq!(got["containers"], want);
 }
 
-/// Reverses a list of objects and a list of scalars of `len` items. Returns how many scalars that read.
+/// Reverses lists of `len` objects and scalars. Returns the number of scalars that were read.
 fn scalars_read_to_reverse(len: usize) -> usize {
     let names: Vec<String> = (0..len).map(|n| format!("n{n}")).collect();
     let list =
@@ -258,7 +258,7 @@ fn scalars_read_to_reverse(len: usize) -> usize {
 #[test]
 fn large_lists_are_merged_with_work_in_proportion_to_them() {
     let (small, large) = (scalars_read_to_reverse(1_000), scalars_read_to_reverse(40_000));
-    // A scan for each item would read a thousand times as many.
+    // A linear search for each item would read a thousand times as many.
     assert!(small > 0 && large <= 40 * small, "{small} and {large}");
     assert!(large < 40 * 40_000, "{large}");
 }
