@@ -1,8 +1,8 @@
 //! Validates the metadata of objects, and the data of config maps and secrets, before they are
 //! stored. The `spec` of other kinds is not validated.
 //!
-//! These are pure functions of JSON. [`shape`] comes first and rejects values of the wrong types;
-//! [`create`] and [`update`] then validate the values.
+//! These are pure functions of JSON. [`shape()`] comes first and rejects values of the wrong
+//! types; [`create`] and [`update`] then validate the values.
 
 mod data;
 mod meta;
