@@ -77,15 +77,28 @@ impl<'a> Envelope<'a> {
     /// Writes an envelope up to its message, which is `len` bytes. After that comes [`ENVELOPE_CLOSING`]. For messages that
     /// are not in memory as a whole.
     pub fn opening(api_version: &str, kind: &str, len: usize) -> Vec<u8> {
-        let mut type_meta = Vec::with_capacity(api_version.len() + kind.len() + 4);
-        push_field(&mut type_meta, 1, api_version.as_bytes());
-        push_field(&mut type_meta, 2, kind.as_bytes());
-        let mut out = Vec::with_capacity(type_meta.len() + 20);
-        out.extend_from_slice(MAGIC);
-        push_field(&mut out, 1, &type_meta);
-        push_field_opening(&mut out, 2, len);
+        let mut out = Vec::with_capacity(Self::opening_len(api_version, kind, len));
+        Self::push_opening(&mut out, api_version, kind, len);
         out
     }
+
+    /// Returns the number of bytes that [`push_opening`](Self::push_opening) appends.
+    pub fn opening_len(api_version: &str, kind: &str, len: usize) -> usize {
+        MAGIC.len() + field_len(1, type_meta_len(api_version, kind)) + field_len(2, len) - len
+    }
+
+    /// Appends what [`opening`](Self::opening) returns.
+    pub fn push_opening(out: &mut Vec<u8>, api_version: &str, kind: &str, len: usize) {
+        out.extend_from_slice(MAGIC);
+        push_field_opening(out, 1, type_meta_len(api_version, kind));
+        push_field(out, 1, api_version.as_bytes());
+        push_field(out, 2, kind.as_bytes());
+        push_field_opening(out, 2, len);
+    }
+}
+
+fn type_meta_len(api_version: &str, kind: &str) -> usize {
+    field_len(1, api_version.len()) + field_len(2, kind.len())
 }
 
 impl std::fmt::Debug for Envelope<'_> {
@@ -197,6 +210,8 @@ mod tests {
             let mut out = Vec::new();
             push_field(&mut out, number, &vec![0; len]);
             assert_eq!(out.len(), field_len(number, len));
+            let opening = Envelope::opening("v1", "Pod", len);
+            assert_eq!(opening.len(), Envelope::opening_len("v1", "Pod", len));
         }
     }
 
