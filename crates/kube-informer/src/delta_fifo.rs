@@ -7,11 +7,13 @@ mod run;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
 
 use crate::reflector::ReflectorStore;
+use crate::wakers::Wakers;
 use crate::{Deleted, Delta, Deltas, Error, Lister, Object, ObjectKey, ResourceVersion, Result};
 
 use by_key::ByKey;
@@ -31,6 +33,9 @@ struct Shared {
     /// What the consumer has: deletes are found by comparing with it.
     known: Lister,
     inner: Mutex<Inner>,
+    /// The length of the queue, set with `inner` locked; here too, so that the writer, which asks before each
+    /// change, needs no lock while there is room.
+    len: AtomicUsize,
 }
 
 struct Inner {
@@ -40,8 +45,8 @@ struct Inner {
     initial: Option<usize>,
     /// Something other than a list came first: there is nothing to wait for.
     populated: bool,
-    readers: Vec<Waker>,
-    writers: Vec<Waker>,
+    readers: Wakers,
+    writers: Wakers,
 }
 
 enum Queue {
@@ -67,10 +72,10 @@ impl DeltaFifo {
     }
 
     fn new(known: Lister, queue: Queue) -> Self {
-        let (readers, writers) = (Vec::new(), Vec::new());
+        let (readers, writers) = (Wakers::default(), Wakers::default());
         let inner =
             Inner { queue, closed: false, initial: None, populated: false, readers, writers };
-        Self(Arc::new(Shared { known, inner: Mutex::new(inner) }))
+        Self(Arc::new(Shared { known, inner: Mutex::new(inner), len: AtomicUsize::new(0) }))
     }
 
     /// Waits for the next change, or all changes of the next key. `None` once closed and empty.
@@ -98,7 +103,7 @@ impl DeltaFifo {
             if inner.closed {
                 return Poll::Ready(None);
             }
-            wake_later(&mut inner.readers, context);
+            inner.readers.add(context.waker());
             return Poll::Pending;
         }
         let initial = !inner.has_synced();
@@ -108,9 +113,10 @@ impl DeltaFifo {
             Queue::ByKey(_) => 1,
         };
         inner.initial = inner.initial.map(|left| left.saturating_sub(places));
-        let writers = std::mem::take(&mut inner.writers);
+        let writers = inner.writers.take();
+        self.0.note_len(&inner);
         drop(inner);
-        writers.into_iter().for_each(Waker::wake);
+        writers.wake();
         Poll::Ready(Some(Deltas { deltas, initial }))
     }
 
@@ -133,9 +139,9 @@ impl DeltaFifo {
     pub fn close(&self) {
         let mut inner = self.0.inner.lock();
         inner.closed = true;
-        let readers = std::mem::take(&mut inner.readers);
+        let readers = inner.readers.take();
         drop(inner);
-        readers.into_iter().for_each(Waker::wake);
+        readers.wake();
     }
 
     /// Returns the changes of a key that wait, oldest first. An object of a list that waits is a
@@ -177,9 +183,10 @@ impl DeltaFifo {
     fn write(&self, write: impl FnOnce(&mut Inner, &Lister)) {
         let mut inner = self.0.inner.lock();
         write(&mut inner, &self.0.known);
-        let readers = std::mem::take(&mut inner.readers);
+        let readers = inner.readers.take();
+        self.0.note_len(&inner);
         drop(inner);
-        readers.into_iter().for_each(Waker::wake);
+        readers.wake();
     }
 
     fn push(&self, delta: Delta) {
@@ -193,10 +200,9 @@ impl DeltaFifo {
     }
 }
 
-/// Once for each who waits, however often it asks.
-fn wake_later(waiting: &mut Vec<Waker>, context: &Context<'_>) {
-    if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-        waiting.push(context.waker().clone());
+impl Shared {
+    fn note_len(&self, inner: &Inner) {
+        self.len.store(inner.queue.len(), Ordering::Release);
     }
 }
 
@@ -273,11 +279,14 @@ impl ReflectorStore for DeltaFifo {
     }
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.0.len.load(Ordering::Acquire) < QUEUE_DELTAS_MAX {
+            return Poll::Ready(());
+        }
         let mut inner = self.0.inner.lock();
         if inner.queue.len() < QUEUE_DELTAS_MAX {
             return Poll::Ready(());
         }
-        wake_later(&mut inner.writers, context);
+        inner.writers.add(context.waker());
         Poll::Pending
     }
 }

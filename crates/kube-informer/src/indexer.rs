@@ -133,7 +133,7 @@ impl<K: 'static> Indexer<K> {
     }
 
     fn write(&mut self, deltas: Vec<Delta>, accept: Accept) -> Vec<Applied> {
-        let batches = Batch::of(deltas).into_iter();
+        let batches = Batch::of(deltas);
         batches.flat_map(|batch| self.store.write(0, batch, accept, || ()).0.applied).collect()
     }
 }

@@ -12,8 +12,11 @@ use crate::shown::shown;
 /// Number of characters of a key that `Display` prints. Names have up to 253, namespaces up to 63.
 const KEY_CHARS_MAX: usize = 512;
 
-/// The key of an object: `namespace/name`, or `name` if it is cluster-scoped. A single allocation,
-/// cheap to clone.
+/// The longest text that a key stores inline, which makes a key 48 bytes. Most namespaces and names fit.
+const INLINE_BYTES_MAX: usize = 45;
+
+/// The key of an object: `namespace/name`, or `name` if it is cluster-scoped. Cheap to clone: a key of up to
+/// 45 bytes needs no allocation, and clones of a longer one share theirs.
 ///
 /// The uid is not part of it: an object that is deleted and recreated under the same name has the
 /// same key.
@@ -30,10 +33,13 @@ const KEY_CHARS_MAX: usize = 512;
 /// # Ok::<(), kube_informer::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct ObjectKey {
-    text: Arc<str>,
-    /// Offset of the slash; the length of the text if there is none.
-    slash: u32,
+pub struct ObjectKey(Text);
+
+/// The text of a key, and the offset of its slash: the length of the text if there is none.
+#[derive(Clone)]
+enum Text {
+    Inline { len: u8, slash: u8, bytes: [u8; INLINE_BYTES_MAX] },
+    Shared { text: Arc<str>, slash: u32 },
 }
 
 impl ObjectKey {
@@ -42,16 +48,25 @@ impl ObjectKey {
         if namespace.is_empty() {
             return Self::cluster(name);
         }
-        let mut text = String::with_capacity(namespace.len() + 1 + name.len());
-        text.push_str(namespace);
-        text.push('/');
-        text.push_str(name);
-        Self { text: text.into(), slash: namespace.len() as u32 }
+        Self::of(&[namespace, "/", name], namespace.len())
     }
 
     /// Creates the key of a cluster-scoped object.
     pub fn cluster(name: &str) -> Self {
-        Self { text: name.into(), slash: name.len() as u32 }
+        Self::of(&[name], name.len())
+    }
+
+    fn of(parts: &[&str], slash: usize) -> Self {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        if len > INLINE_BYTES_MAX {
+            return Self(Text::Shared { text: parts.concat().into(), slash: slash as u32 });
+        }
+        let (mut bytes, mut at) = ([0; INLINE_BYTES_MAX], 0);
+        for part in parts {
+            bytes[at..at + part.len()].copy_from_slice(part.as_bytes());
+            at += part.len();
+        }
+        Self(Text::Inline { len: len as u8, slash: slash as u8, bytes })
     }
 
     /// Returns the key of another name in the same namespace, or cluster-scoped like this one.
@@ -61,30 +76,67 @@ impl ObjectKey {
 
     /// Returns the namespace, or `None` for cluster-scoped objects.
     pub fn namespace(&self) -> Option<&str> {
-        self.has_slash().then(|| &self.text[..self.slash as usize])
+        let (text, slash) = self.bytes();
+        (slash < text.len()).then(|| whole(&text[..slash]))
     }
 
     /// Returns the name.
     pub fn name(&self) -> &str {
-        if self.has_slash() { &self.text[self.slash as usize + 1..] } else { &self.text }
+        let (text, slash) = self.bytes();
+        whole(text.get(slash + 1..).unwrap_or(text))
     }
 
     /// Returns `namespace/name` or `name`, without an allocation.
     pub fn as_str(&self) -> &str {
-        &self.text
+        match &self.0 {
+            Text::Inline { .. } => whole(self.bytes().0),
+            Text::Shared { text, .. } => text,
+        }
     }
 
-    fn has_slash(&self) -> bool {
-        (self.slash as usize) < self.text.len()
+    /// The text, and where its slash is. Comparing bytes needs no look at whether they are UTF-8.
+    fn bytes(&self) -> (&[u8], usize) {
+        match &self.0 {
+            Text::Inline { len, slash, bytes } => {
+                (&bytes[..usize::from(*len)], usize::from(*slash))
+            }
+            Text::Shared { text, slash } => (text.as_bytes(), *slash as usize),
+        }
     }
+
+    /// Bytes that are kept outside of the key.
+    pub(crate) fn allocated(&self) -> usize {
+        match &self.0 {
+            Text::Inline { .. } => 0,
+            Text::Shared { text, .. } => text.len(),
+        }
+    }
+}
+
+/// A text of a key: it came from a `str`, and has been cut at a slash or not at all.
+fn whole(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
 }
 
 impl PartialEq for ObjectKey {
     fn eq(&self, other: &Self) -> bool {
-        self.slash == other.slash && self.text == other.text
+        self.bytes() == other.bytes()
     }
 }
 impl Eq for ObjectKey {}
+
+impl ObjectKey {
+    /// Returns whether this is the same key. Not `PartialEq`, which would make comparisons of keys that are parsed
+    /// ambiguous in programs.
+    pub(crate) fn is(&self, other: KeyRef<'_>) -> bool {
+        let (text, slash) = self.bytes();
+        let (namespace, name) = (other.namespace.map(str::as_bytes), other.name.as_bytes());
+        match text.get(slash + 1..) {
+            Some(ours) => namespace == Some(&text[..slash]) && name == ours,
+            None => namespace.is_none() && name == text,
+        }
+    }
+}
 
 impl PartialOrd for ObjectKey {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
@@ -100,13 +152,25 @@ impl Ord for ObjectKey {
 /// Hashes like [`KeyRef`], so that a map of keys can be queried with a borrowed key.
 impl Hash for ObjectKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        KeyRef::from(self).hash(state);
+        let (text, slash) = self.bytes();
+        match text.get(slash + 1..) {
+            Some(name) => hash_parts(&text[..slash], name, state),
+            None => hash_parts(&[], text, state),
+        }
     }
+}
+
+fn hash_parts(namespace: &[u8], name: &[u8], state: &mut impl Hasher) {
+    state.write(namespace);
+    // No text contains this byte, so that parts of different lengths never run together, as for `str`.
+    state.write_u8(0xff);
+    state.write(name);
+    state.write_u8(0xff);
 }
 
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&shown(&self.text, KEY_CHARS_MAX))
+        f.pad(&shown(self.as_str(), KEY_CHARS_MAX))
     }
 }
 impl fmt::Debug for ObjectKey {
@@ -147,12 +211,18 @@ impl FromStr for ObjectKey {
 /// // Cluster-scoped:
 /// assert_eq!(KeyRef::from("node-1"), KeyRef::from((None, "node-1")));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyRef<'a> {
     /// The namespace, or `None` for cluster-scoped objects.
     pub namespace: Option<&'a str>,
     /// The name.
     pub name: &'a str,
+}
+
+impl Hash for KeyRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        hash_parts(self.namespace.unwrap_or_default().as_bytes(), self.name.as_bytes(), state);
+    }
 }
 
 impl<'a> From<&'a ObjectKey> for KeyRef<'a> {
@@ -203,7 +273,45 @@ impl From<KeyRef<'_>> for ObjectKey {
 
 #[cfg(test)]
 mod tests {
+    use std::hash::BuildHasher;
+
+    use hashbrown::DefaultHashBuilder;
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Short keys and long ones, and those in between.
+        #[test]
+        fn a_key_is_what_it_was_made_of(namespace in "\\PC{0,30}", name in "\\PC{0,40}", other in "\\PC{0,3}") {
+            let key = ObjectKey::namespaced(&namespace, &name);
+            let given = Some(&*namespace).filter(|namespace| !namespace.is_empty());
+            prop_assert_eq!((key.namespace(), key.name()), (given, &*name));
+            let text = given.map_or_else(|| name.clone(), |namespace| format!("{namespace}/{name}"));
+            prop_assert_eq!(key.as_str(), &text);
+
+            let hasher = DefaultHashBuilder::default();
+            let borrowed = KeyRef { namespace: given, name: &name };
+            prop_assert!(key.is(borrowed) && KeyRef::from(&key) == borrowed);
+            prop_assert_eq!(hasher.hash_one(&key), hasher.hash_one(borrowed));
+            for different in [
+                ObjectKey::namespaced(&namespace, &format!("{name}{other}")),
+                ObjectKey::namespaced(&format!("{namespace}{other}"), &name),
+                ObjectKey::cluster(&text),
+            ] {
+                let same = (different.namespace(), different.name()) == (given, &name);
+                prop_assert_eq!(different == key, same);
+                prop_assert_eq!(different.is(borrowed), same);
+            }
+        }
+    }
+
+    #[test]
+    fn most_keys_need_no_memory_of_their_own() {
+        assert!(size_of::<ObjectKey>() <= 48);
+        assert_eq!(ObjectKey::namespaced("kube-system", "coredns-5d78c9869d-8xkzp").allocated(), 0);
+        assert_eq!(ObjectKey::cluster(&"x".repeat(46)).allocated(), 46);
+    }
 
     #[test]
     fn k1_a_key_is_namespace_and_name_or_the_name_alone() {

@@ -177,6 +177,7 @@ mod shown;
 mod status;
 mod transform;
 mod version;
+mod wakers;
 
 mod wire;
 

@@ -61,10 +61,13 @@ pub struct Object<K = Untyped> {
 }
 
 /// What every object is, whatever its type: this is all that the informer core knows.
+///
+/// The key comes first, beside the counters of the `Arc`: a lookup compares the one and increments the other.
+#[repr(C)]
 pub(crate) struct Raw {
+    header: Header,
     /// Never used for two states, as an address would be.
     id: u64,
-    header: Header,
     body: Body,
     /// How to read the body, and what was read lately; shared by objects of one informer.
     codec: Arc<Codec>,
@@ -77,10 +80,11 @@ pub(crate) struct Raw {
 struct Typed(Arc<dyn Any + Send + Sync>);
 
 #[derive(Clone)]
+#[repr(C)]
 struct Header {
     key: ObjectKey,
-    uid: Uid,
     version: ResourceVersion,
+    uid: Uid,
     generation: Option<i64>,
     /// In a box, since few objects have one.
     deletion: Option<Box<jiff::Timestamp>>,
@@ -346,7 +350,7 @@ impl Raw {
     }
 
     fn memory(&self) -> usize {
-        let texts = self.header.key.as_str().len() + self.header.uid.allocated();
+        let texts = self.header.key.allocated() + self.header.uid.allocated();
         let typed = self.decoded.as_ref().map_or(0, |typed| size_of_val(&*typed.0));
         size_of::<Self>() + texts + self.body.kept().len() + typed
     }

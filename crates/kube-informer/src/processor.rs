@@ -11,8 +11,8 @@ mod registration;
 mod stream;
 
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::Waker;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -24,6 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::indexer::{Accept, Applied, Batch, KeepAlive, Listed, Store};
 use crate::wait::{HandlerSync, Watched};
+use crate::wakers::Wakers;
 use crate::{Delta, Object};
 
 pub use builder::{Callbacks, HandlerBuilder};
@@ -52,6 +53,8 @@ pub(crate) struct Processor {
     resync_changed: Notify,
     /// Notified when a listener that has to see every state may have caught up.
     caught_up: Notify,
+    /// There may be such a listener: without one, nothing is looked at before a write.
+    waits: AtomicBool,
     watched: OnceLock<Weak<dyn Watched>>,
     stopped: CancellationToken,
 }
@@ -88,6 +91,7 @@ impl Processor {
             inner: Mutex::new(Inner { members: vec![], phase: Phase::Waiting }),
             resync_changed: Notify::new(),
             caught_up: Notify::new(),
+            waits: AtomicBool::new(false),
             watched: OnceLock::new(),
             stopped: CancellationToken::new(),
         })
@@ -133,7 +137,7 @@ impl Processor {
 
     /// Ready when no listener that has to see every state is too far behind.
     pub(crate) async fn ready(&self) {
-        loop {
+        while self.waits.load(Ordering::Acquire) {
             let caught_up = self.caught_up.notified();
             if !self.inner.lock().members.iter().any(|member| member.listener.is_full()) {
                 return;
@@ -183,6 +187,9 @@ impl Processor {
             drop(inner);
             listener.reject();
             return;
+        }
+        if listener.sees_every_state() {
+            self.waits.store(true, Ordering::Release);
         }
         let (mut first, synced) = (vec![self.all(Listed::Initial)], self.store.has_synced());
         first.extend(synced.then_some(Applied::Synced));
@@ -286,7 +293,7 @@ impl Inner {
         self.members.retain(|member| !member.listener.is_ended());
         for member in self.members.iter().filter(|member| whom(member)) {
             let pushed = member.listener.push(applied);
-            told.wakers.extend(pushed.waker);
+            pushed.waker.into_iter().for_each(|waker| told.wakers.push(waker));
             told.behind.extend(pushed.fell_behind.then(|| member.listener.clone()));
             told.let_go.extend(pushed.let_go);
         }
@@ -306,14 +313,14 @@ impl Inner {
 /// What is left to do when the lock is free again: it runs code of others.
 #[derive(Default)]
 struct Told {
-    wakers: Vec<Waker>,
+    wakers: Wakers,
     behind: Vec<Arc<Listener>>,
     let_go: Vec<Object>,
 }
 
 impl Told {
     fn finish(self) {
-        self.wakers.into_iter().for_each(Waker::wake);
+        self.wakers.wake();
         self.behind.iter().for_each(|listener| listener.report_behind());
         drop(self.let_go);
     }

@@ -90,7 +90,8 @@ impl State {
     pub(super) fn apply(
         &mut self,
         part: usize,
-        (delta, values): (Delta, Asked),
+        delta: Delta,
+        values: Asked,
         accept: Accept,
         written: &mut Written,
     ) {
@@ -277,7 +278,7 @@ impl State {
 
     pub(super) fn find(&self, key: KeyRef<'_>) -> Option<(u32, &Object)> {
         let hash = self.hasher.hash_one(key);
-        let has_key = |&slot: &u32| key_of(&self.objects, slot) == Some(key);
+        let has_key = |&slot: &u32| self.objects.get(slot).is_some_and(|other| other.key().is(key));
         let slot = *self.by_key.find(hash, has_key)?;
         Some((slot, self.objects.get(slot)?))
     }

@@ -26,23 +26,25 @@ pub(crate) enum Batch {
 
 impl Batch {
     /// As few steps as these take, in order: a list is one of its own.
-    pub(crate) fn of(deltas: Vec<Delta>) -> Vec<Self> {
-        let (mut batches, mut run) = (Vec::new(), Vec::with_capacity(deltas.len()));
-        for delta in deltas {
-            let Delta::ReplacedAll { objects, unreadable, version } = delta else {
-                run.push(delta);
-                continue;
-            };
-            if !run.is_empty() {
-                batches.push(Batch::Deltas(std::mem::take(&mut run)));
+    pub(crate) fn of(deltas: Vec<Delta>) -> impl Iterator<Item = Self> {
+        let mut rest = deltas;
+        let is_list = |delta: &Delta| matches!(delta, Delta::ReplacedAll { .. });
+        std::iter::from_fn(move || {
+            // All of them, nearly always: a queue in order gives out a list alone.
+            let end = rest.iter().position(is_list).unwrap_or(rest.len()).max(1);
+            let after = rest.split_off(end.min(rest.len()));
+            let mut run = std::mem::replace(&mut rest, after);
+            match run.pop()? {
+                Delta::ReplacedAll { objects, unreadable, version } => {
+                    let keep = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
+                    Some(Batch::List { objects, keep, version })
+                }
+                last => {
+                    run.push(last);
+                    Some(Batch::Deltas(run))
+                }
             }
-            let keep = unreadable.iter().filter_map(|error| error.key().cloned()).collect();
-            batches.push(Batch::List { objects, keep, version });
-        }
-        if !run.is_empty() {
-            batches.push(Batch::Deltas(run));
-        }
-        batches
+        })
     }
 }
 
@@ -56,8 +58,14 @@ struct Prepared {
 }
 
 enum Work {
-    Deltas(Vec<(Delta, Asked)>),
-    List { list: Vec<(Object, Asked)>, keep: Vec<ObjectKey>, version: ResourceVersion, plan: Plan },
+    /// The values for the indexes are left out if there are none.
+    Deltas(Vec<Delta>, Vec<Asked>),
+    List {
+        list: Vec<(Object, Asked)>,
+        keep: Vec<ObjectKey>,
+        version: ResourceVersion,
+        plan: Plan,
+    },
 }
 
 /// The objects of one informer and their indexes. No type parameter: compiled once.
@@ -93,7 +101,6 @@ impl Store {
         accept: Accept,
         lock: impl Fn() -> G,
     ) -> (Written, G) {
-        self.settle();
         let mut prepared = self.prepare(part, batch, accept);
         loop {
             let guard = lock();
@@ -109,9 +116,7 @@ impl Store {
 
     fn prepare(&self, part: usize, batch: Batch, accept: Accept) -> Prepared {
         let work = match batch {
-            Batch::Deltas(deltas) => {
-                Work::Deltas(deltas.into_iter().map(|delta| (delta, Asked::default())).collect())
-            }
+            Batch::Deltas(deltas) => Work::Deltas(deltas, Vec::new()),
             Batch::List { mut objects, keep, version } => {
                 for object in &mut objects {
                     object.settle();
@@ -122,9 +127,8 @@ impl Store {
         self.ask(Prepared { part, accept, asked: Vec::new(), work })
     }
 
-    /// Packs the bodies of objects that came before there was a dictionary for them, once there is one.
-    fn settle(&self) {
-        let Some(unsettled) = self.state.read().unsettled() else { return };
+    /// Packs the bodies of objects that came before there was a dictionary for them.
+    fn settle(&self, unsettled: Vec<(u32, Object)>) {
         let settle = |(slot, plain): (u32, Object)| {
             let mut packed = plain.clone();
             packed.settle().then_some(Settled { slot, plain, packed })
@@ -133,15 +137,18 @@ impl Store {
         self.state.write().settle(&mut settled);
     }
 
-    /// Asks the indexes that were not asked yet. Nobody may hold a lock here.
+    /// Asks the indexes that were not asked yet. The caller holds no lock.
     fn ask(&self, mut prepared: Prepared) -> Prepared {
         let state = self.state.read();
-        let definitions = state.definitions();
+        let (definitions, unsettled) = (state.definitions(), state.unsettled());
         let before = std::mem::replace(&mut prepared.asked, definitions.clone());
         match &mut prepared.work {
-            Work::Deltas(deltas) => {
+            Work::Deltas(deltas, asked) => {
                 drop(state);
-                for (delta, values) in deltas {
+                if !definitions.is_empty() {
+                    asked.resize_with(deltas.len(), Asked::default);
+                }
+                for (delta, values) in deltas.iter().zip(asked) {
                     if let Some(object) = delta.put() {
                         values.ask(object, &before, &definitions);
                     }
@@ -159,6 +166,9 @@ impl Store {
                 }
             }
         }
+        if let Some(unsettled) = unsettled {
+            self.settle(unsettled);
+        }
         prepared
     }
 
@@ -166,7 +176,7 @@ impl Store {
     fn commit(&self, prepared: Prepared) -> Result<Written, Box<Prepared>> {
         let mut state = self.state.write();
         let planned = match &prepared.work {
-            Work::Deltas(_) => true,
+            Work::Deltas(..) => true,
             Work::List { plan, .. } => state.holds(plan),
         };
         if !planned || !state.has_definitions(&prepared.asked) {
@@ -175,9 +185,11 @@ impl Store {
         let Prepared { part, accept, asked, work } = prepared;
         let mut written = Written::new(asked);
         match work {
-            Work::Deltas(deltas) => {
-                for delta in deltas {
-                    state.apply(part, delta, accept, &mut written);
+            Work::Deltas(deltas, asked) => {
+                written.applied.reserve(deltas.len());
+                let asked = asked.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
+                for (delta, values) in deltas.into_iter().zip(asked) {
+                    state.apply(part, delta, values.unwrap_or_default(), accept, &mut written);
                 }
             }
             Work::List { list, version, plan, .. } => {
@@ -191,6 +203,12 @@ impl Store {
     /// Whether the first list is in.
     pub(crate) fn has_synced(&self) -> bool {
         self.state.read().synced
+    }
+
+    /// Whether the first list is in, and the version, of one moment.
+    pub(crate) fn progress(&self) -> (bool, ResourceVersion) {
+        let state = self.state.read();
+        (state.synced, state.version.clone())
     }
 
     pub(crate) fn resource_version(&self) -> ResourceVersion {

@@ -58,7 +58,7 @@ fn apply(store: &Store, deltas: Vec<Delta>) -> Vec<Applied> {
 }
 
 fn write(store: &Store, deltas: Vec<Delta>, accept: Accept) -> Vec<Applied> {
-    let batches = Batch::of(deltas).into_iter();
+    let batches = Batch::of(deltas);
     batches.flat_map(|batch| store.write(0, batch, accept, || ()).0.applied).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
@@ -186,12 +187,18 @@ impl Core {
     /// The one writer of the cache.
     async fn process(&self, queues: &[DeltaFifo]) {
         let mut turn = 0;
+        // Made once and not for each change: making and dropping them takes locks.
+        let mut stopped = pin!(self.stop.cancelled());
+        let mut resync_due = pin!(self.resync_due());
         loop {
             tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return,
+                () = &mut stopped => return,
                 // Before what may never end.
-                () = self.resync_due() => self.processor.resync(Instant::now()),
+                () = &mut resync_due => {
+                    self.processor.resync(Instant::now());
+                    resync_due.set(self.resync_due());
+                }
                 (part, deltas) = self.next(queues, turn) => {
                     turn = part + 1;
                     self.apply(part, deltas);
@@ -215,7 +222,6 @@ impl Core {
         self.processor.write(part, deltas);
         self.observed.applied(part);
         self.progressed();
-        self.version_changed();
         took.record(&self.processing);
     }
 
@@ -235,14 +241,10 @@ impl Core {
     }
 
     fn progressed(&self) {
-        let synced = self.store.has_synced();
+        let (synced, version) = self.store.progress();
         self.observed
             .progress
             .send_if_modified(|progress| std::mem::replace(&mut progress.synced, synced) != synced);
-    }
-
-    fn version_changed(&self) {
-        let version = self.store.resource_version();
         self.versions.send_if_modified(|known| {
             let changed = *known != version;
             *known = version;

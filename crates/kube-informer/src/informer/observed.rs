@@ -276,8 +276,10 @@ impl Observer for PartObserver {
 
     fn storing(&self) {
         self.part(|part| {
+            let now = Instant::now();
             part.resuming = false;
-            part.waiting.get_or_insert_with(Instant::now);
+            part.heard = Some(now);
+            part.waiting.get_or_insert(now);
             if let Some((_, events)) = &mut part.request {
                 *events += 1;
             }

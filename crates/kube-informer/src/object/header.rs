@@ -6,6 +6,9 @@ use std::ops::Range;
 use crate::json::{self, Children, Syntax};
 use crate::{ObjectKey, ResourceVersion};
 
+/// Labels as they are written, in any order.
+pub(super) type FoundLabels<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
 /// The header as it is written, and what the packer has to know about the rest.
 #[derive(Default)]
 pub(super) struct Found<'a> {
@@ -16,13 +19,13 @@ pub(super) struct Found<'a> {
     pub(super) version: Cow<'a, str>,
     pub(super) generation: Option<i64>,
     pub(super) deletion: Option<jiff::Timestamp>,
-    pub(super) labels: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    pub(super) labels: FoundLabels<'a>,
     pub(super) controller: Option<FoundOwner<'a>>,
     pub(super) has_api_version: bool,
     pub(super) has_kind: bool,
     /// The object itself, without the white space around it.
     pub(super) extent: Range<usize>,
-    /// `metadata.managedFields`, each with a comma.
+    /// `metadata.managedFields`, with the comma that goes with them in JSON.
     pub(super) managed: Vec<Range<usize>>,
 }
 
@@ -65,9 +68,16 @@ impl From<kube_schema::Error> for Problem {
     }
 }
 
-/// What was found, also where something is wrong with it.
-pub(super) fn read(json: &[u8]) -> (Found<'_>, Result<(), Problem>) {
-    let mut reader = Reader { json, found: Found::default(), wrong: None };
+/// Memory that the search for a header takes, for the next one to use again.
+#[derive(Default)]
+pub(super) struct Spare {
+    labels: FoundLabels<'static>,
+    managed: Vec<Range<usize>>,
+}
+
+/// Reads a header. Returns what was found also where something is wrong with it.
+pub(super) fn read(json: &[u8], spare: Spare) -> (Found<'_>, Result<(), Problem>) {
+    let mut reader = Reader { json, found: Found::new(spare), wrong: None };
     let read = reader.object().map_err(Problem::from);
     let utf8 = || {
         std::str::from_utf8(json).map(drop).map_err(|error| Problem::NotUtf8(error.valid_up_to()))
@@ -78,6 +88,17 @@ pub(super) fn read(json: &[u8]) -> (Found<'_>, Result<(), Problem>) {
 }
 
 impl Found<'_> {
+    pub(super) fn new(Spare { labels, managed }: Spare) -> Self {
+        Self { labels: emptied(labels), managed, ..Self::default() }
+    }
+
+    /// The memory, without what was found.
+    pub(super) fn into_spare(self) -> Spare {
+        let Self { labels, mut managed, .. } = self;
+        managed.clear();
+        Spare { labels: emptied(labels), managed }
+    }
+
     /// The key, if all of it is known.
     pub(super) fn key(&self) -> Option<ObjectKey> {
         let namespace = self.namespace.as_deref()?;
@@ -86,9 +107,11 @@ impl Found<'_> {
 
     /// Of a key that is there twice the last one counts, as for everybody who decodes.
     fn forget_metadata(&mut self) {
+        self.labels.clear();
         *self = Self {
             has_api_version: self.has_api_version,
             has_kind: self.has_kind,
+            labels: std::mem::take(&mut self.labels),
             managed: std::mem::take(&mut self.managed),
             ..Self::default()
         };
@@ -97,6 +120,13 @@ impl Found<'_> {
     pub(super) fn resource_version(&self) -> ResourceVersion {
         (*self.version).into()
     }
+}
+
+/// The same memory for labels of another text. Collecting the items of a vector into one of the same size
+/// happens in place.
+fn emptied<'a>(mut labels: FoundLabels<'_>) -> FoundLabels<'a> {
+    labels.clear();
+    labels.into_iter().map(|_| Default::default()).collect()
 }
 
 struct Reader<'a> {

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use super::codec::{Body, Codec};
-use super::header::{self, Found, Problem};
+use super::header::{self, Found, Problem, Spare};
 use super::shared::Shared;
-use super::training::{Enough, Training};
+use super::training::{Enough, Scratch, Training};
 use super::uid::Uid;
 use super::{Header, Object, Raw, Typed};
 use crate::error::Cause;
@@ -77,19 +77,19 @@ impl Packer {
     /// Key, uid and version are those that came, whatever the transform does to them. The rest of the header
     /// is that of what the transform leaves.
     pub(crate) fn pack(&self, json: &[u8], types: Option<&Types>) -> Result<Object> {
-        let (found, verdict) = header::read(json);
+        let (codec, scratch) = self.training.begin();
+        let (found, verdict) = header::read(json, scratch.spare);
         let key = match verdict {
             // An object without a key has been found wrong.
             Ok(()) => found.key().ok_or_else(|| unreadable(None, &"its metadata is not there"))?,
             Err(problem) => return Err(unreadable(found.key(), &problem)),
         };
         let (uid, version) = ((*found.uid).into(), found.resource_version());
-        let (codec, scratch) = self.training.begin();
-        let text = self.text(json, &found, types, scratch);
+        let text = self.text(json, &found, types, scratch.text);
         let text = transformed(&self.transform, &key, text.into())?.into_owned();
         let found = if self.transform.changes_header() { reread(&key, &text)? } else { found };
-        let header = self.header(key, uid, version, found);
-        Ok(self.object(header, text, codec))
+        let (header, spare) = self.header(key, uid, version, found);
+        Ok(self.object(header, Scratch { text, spare }, codec))
     }
 
     /// The same for an object that a source of somebody's own has made. One that this packer has made
@@ -110,11 +110,11 @@ impl Packer {
         let text = object.raw.json()?;
         let text = transformed(transform, key, Cow::Borrowed(&text))?;
         let header = if transform.changes_header() {
-            self.header(key.clone(), uid.clone(), version.clone(), reread(key, &text)?)
+            self.header(key.clone(), uid.clone(), version.clone(), reread(key, &text)?).0
         } else {
             object.raw.header.clone()
         };
-        Ok(self.object(header, text.into_owned(), self.training.codec()))
+        Ok(self.object(header, Scratch::of(text.into_owned()), self.training.codec()))
     }
 
     pub(crate) fn keeps_managed_fields(&self) -> bool {
@@ -138,7 +138,7 @@ impl Packer {
     /// The version of an object that cannot be packed, as far as it can be read: a watch goes on
     /// behind it.
     pub(crate) fn unreadable_version(json: &[u8]) -> ResourceVersion {
-        header::read(json).0.resource_version()
+        header::read(json, Spare::default()).0.resource_version()
     }
 
     pub(super) fn header(
@@ -146,21 +146,16 @@ impl Packer {
         key: ObjectKey,
         uid: Uid,
         version: ResourceVersion,
-        found: Found<'_>,
-    ) -> Header {
-        Header {
-            key,
-            uid,
-            version,
-            generation: found.generation,
-            deletion: found.deletion.map(Box::new),
-            controller: found.controller.as_ref().map(|owner| self.shared.owner(owner)),
-            labels: self.shared.labels(found.labels),
-        }
+        mut found: Found<'_>,
+    ) -> (Header, Spare) {
+        let (labels, controller) = self.shared.share(&mut found.labels, found.controller.as_ref());
+        let (generation, deletion) = (found.generation, found.deletion.map(Box::new));
+        let header = Header { key, version, uid, generation, deletion, labels, controller };
+        (header, found.into_spare())
     }
 
-    /// Writes the text to keep. In memory that is not used again it takes exactly as much as it has to:
-    /// keeping one item keeps no list.
+    /// Writes the text to keep. In memory that is not used again it takes no more than it has to: keeping one
+    /// item keeps no list.
     fn text(
         &self,
         json: &[u8],
@@ -170,20 +165,29 @@ impl Packer {
     ) -> Vec<u8> {
         let cuts = if self.keep_managed_fields { &[][..] } else { &found.managed };
         let cut: usize = cuts.iter().map(Range::len).sum();
-        let types = types.map(|types| missing_types(found, types)).unwrap_or_default();
+        let missing = types.map(|types| missing_types(found, types)).unwrap_or_default();
+        let len: usize =
+            missing.iter().flatten().map(|(name, value)| name.len() + value.len()).sum();
         text.clear();
-        text.reserve_exact(found.extent.len() - cut + types.len());
+        // Two quotes and a comma come with each, and only a strange name has more that is to be escaped.
+        text.reserve_exact(found.extent.len() - cut + len + 6);
         let mut from = found.extent.start;
-        if !types.is_empty() {
+        if len > 0 {
             text.push(b'{');
-            text.extend_from_slice(&types);
+            for (name, value) in missing.into_iter().flatten() {
+                text.extend_from_slice(name.as_bytes());
+                // Writing a text to memory does not fail.
+                _ = serde_json::to_writer(&mut text, value);
+                text.push(b',');
+            }
             from += 1;
         }
         json::copy_without(json, from..found.extent.end, cuts, &mut text);
         text
     }
 
-    pub(super) fn object(&self, header: Header, text: Vec<u8>, codec: Arc<Codec>) -> Object {
+    pub(super) fn object(&self, header: Header, scratch: Scratch, codec: Arc<Codec>) -> Object {
+        let Scratch { text, spare } = scratch;
         let length = text.len();
         // What does not decode is kept all the same; `decode` says why.
         let decoded = self.decoder.and_then(|decode| {
@@ -192,13 +196,13 @@ impl Packer {
             Some(Box::new(Typed(typed)))
         });
         let id = Self::next_id();
-        let (body, scratch) = match codec.pack(&text) {
+        let (body, text) = match codec.pack(&text) {
             Some(packed) => (packed, text),
             None => (Body::Plain(text.into()), Vec::new()),
         };
-        let raw = Raw { id, header, body, codec, decoded };
+        let raw = Raw { header, id, body, codec, decoded };
         let object = Object { raw: Arc::new(raw), kind: PhantomData };
-        self.training.note(&object, length, scratch);
+        self.training.note(&object, length, Scratch { text, spare });
         object
     }
 
@@ -232,7 +236,7 @@ fn transformed<'a>(
 
 /// The header of what a transform has left, as far as there is one: it need not be an API object any more.
 fn reread<'a>(key: &ObjectKey, body: &'a [u8]) -> Result<Found<'a>> {
-    match header::read(body) {
+    match header::read(body, Spare::default()) {
         (found, Ok(()) | Err(Problem::Wrong { .. })) => Ok(found),
         (_, Err(problem)) => {
             let why = format!("what the transform made of it cannot be kept: {problem}");
@@ -241,19 +245,12 @@ fn reread<'a>(key: &ObjectKey, body: &'a [u8]) -> Result<Found<'a>> {
     }
 }
 
-/// The members that an object lacks, each with its comma. An object that is packed has others.
-fn missing_types(found: &Found<'_>, types: &Types) -> Vec<u8> {
-    let mut members = Vec::new();
-    let missing = [
-        (found.has_api_version, &b"\"apiVersion\":"[..], &types.api_version),
-        (found.has_kind, &b"\"kind\":"[..], &types.kind),
-    ];
-    for (_, name, value) in missing.into_iter().filter(|(has, ..)| !has) {
-        members.extend_from_slice(name);
-        members.extend_from_slice(serde_json::Value::from(value.as_str()).to_string().as_bytes());
-        members.push(b',');
-    }
-    members
+/// The members that an object lacks: how each begins, and its value. An object that is packed has others.
+fn missing_types<'a>(found: &Found<'_>, types: &'a Types) -> [Option<(&'static str, &'a str)>; 2] {
+    [
+        (!found.has_api_version).then_some(("\"apiVersion\":", &*types.api_version)),
+        (!found.has_kind).then_some(("\"kind\":", &*types.kind)),
+    ]
 }
 
 pub(super) fn unreadable(key: Option<ObjectKey>, why: &dyn std::fmt::Display) -> Error {

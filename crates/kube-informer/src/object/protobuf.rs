@@ -5,10 +5,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use kube_schema::{ENVELOPE_CLOSING, Envelope, FieldValue, Fields, push_field_opening};
+use kube_schema::{ENVELOPE_CLOSING, Envelope, FieldValue, Fields, field_len, push_field_opening};
 
 use super::header::{Found, FoundOwner, Problem};
 use super::pack::unreadable;
+use super::training::Scratch;
 use super::{Object, Packer, Types};
 use crate::Result;
 
@@ -37,7 +38,8 @@ impl Packer {
 
     /// The object of a message without an envelope; the same as [`pack`](Self::pack) otherwise.
     pub(crate) fn pack_protobuf(&self, message: &[u8], types: &Types) -> Result<Object> {
-        let mut read = Read::default();
+        let (codec, scratch) = self.training.begin();
+        let mut read = Read { found: Found::new(scratch.spare), metadata: Part::default() };
         let verdict = read.object(message);
         let found = &read.found;
         let key = match verdict {
@@ -46,22 +48,18 @@ impl Packer {
             Err(problem) => return Err(unreadable(found.key(), &problem)),
         };
         let (uid, version) = ((*found.uid).into(), found.resource_version());
-        let cuts = if self.keeps_managed_fields() { &[][..] } else { &read.managed };
-        let (codec, scratch) = self.training.begin();
-        let body = enveloped(message, &read.metadata, cuts, types, scratch);
-        let header = self.header(key, uid, version, read.found);
-        Ok(self.object(header, body, codec))
+        let cuts = if self.keeps_managed_fields() { &[][..] } else { &found.managed };
+        let text = enveloped(message, &read.metadata, cuts, types, scratch.text);
+        let (header, spare) = self.header(key, uid, version, read.found);
+        Ok(self.object(header, Scratch { text, spare }, codec))
     }
 }
 
-/// The header of an object, and where its parts are.
-#[derive(Default)]
+/// The header of an object, and where its metadata is.
 struct Read<'a> {
     found: Found<'a>,
     /// The field `metadata`, and what is in it.
     metadata: Part,
-    /// The managed fields.
-    managed: Vec<Range<usize>>,
 }
 
 #[derive(Default)]
@@ -123,7 +121,11 @@ impl<'a> Read<'a> {
                     let controller = owner_that_controls(owner)?;
                     found.controller = found.controller.take().or(controller);
                 }
-                (MANAGED_FIELDS, _) => self.managed.push(whole),
+                // Nearly always one after the other, so that they are one range.
+                (MANAGED_FIELDS, _) => match found.managed.last_mut() {
+                    Some(last) if last.end == whole.start => last.end = whole.end,
+                    _ => found.managed.push(whole),
+                },
                 (
                     NAME | NAMESPACE | UID | RESOURCE_VERSION | GENERATION | DELETION_TIMESTAMP
                     | LABELS | OWNER_REFERENCES,
@@ -199,15 +201,13 @@ fn enveloped(
     mut body: Vec<u8>,
 ) -> Vec<u8> {
     let kept = metadata.value.len() - cuts.iter().map(Range::len).sum::<usize>();
-    let mut opening = Vec::with_capacity(8);
-    push_field_opening(&mut opening, METADATA, kept);
-    let len = message.len() - metadata.whole.len() + opening.len() + kept;
-    let envelope = Envelope::opening(&types.api_version, &types.kind, len);
+    let len = message.len() - metadata.whole.len() + field_len(METADATA, kept);
+    let opening_len = Envelope::opening_len(&types.api_version, &types.kind, len);
     body.clear();
-    body.reserve_exact(envelope.len() + len + ENVELOPE_CLOSING.len());
-    body.extend_from_slice(&envelope);
+    body.reserve_exact(opening_len + len + ENVELOPE_CLOSING.len());
+    Envelope::push_opening(&mut body, &types.api_version, &types.kind, len);
     body.extend_from_slice(&message[..metadata.whole.start]);
-    body.extend_from_slice(&opening);
+    push_field_opening(&mut body, METADATA, kept);
     let mut from = metadata.value.start;
     for cut in cuts {
         body.extend_from_slice(&message[from..cut.start]);

@@ -9,6 +9,7 @@ use super::codec::{Body, Codec};
 use super::dictionary::Dictionary;
 use super::header::FoundOwner;
 use super::pack::unreadable;
+use super::training::Scratch;
 use super::{Header, Object, Packer, Raw};
 use crate::{ObjectKey, ResourceVersion, Result};
 
@@ -81,9 +82,11 @@ impl Packer {
             KeptBody::Frame(frame) => {
                 let text = codec.unpack(frame);
                 let text = text.map_err(|why| unreadable(Some(header.key.clone()), &why))?;
-                Ok(self.object(header, text, self.codec()))
+                Ok(self.object(header, Scratch::of(text), self.codec()))
             }
-            KeptBody::Text(text) => Ok(self.object(header, text.to_vec(), self.codec())),
+            KeptBody::Text(text) => {
+                Ok(self.object(header, Scratch::of(text.to_vec()), self.codec()))
+            }
         }
     }
 
@@ -92,17 +95,21 @@ impl Packer {
         self.packs() && !self.decodes()
     }
 
-    fn kept_header(&self, kept: KeptHeader<'_>) -> Header {
-        let controller = kept.controller.map(|[api_version, kind, name, uid]| {
-            self.shared().owner(&FoundOwner { api_version, kind, name, uid })
+    fn kept_header(&self, mut kept: KeptHeader<'_>) -> Header {
+        let owner = kept.controller.map(|[api_version, kind, name, uid]| FoundOwner {
+            api_version,
+            kind,
+            name,
+            uid,
         });
+        let (labels, controller) = self.shared().share(&mut kept.labels, owner.as_ref());
         Header {
             key: kept.key,
             uid: (*kept.uid).into(),
             version: kept.version,
             generation: kept.generation,
             deletion: kept.deletion.map(Box::new),
-            labels: self.shared().labels(kept.labels),
+            labels,
             controller,
         }
     }

@@ -1,13 +1,12 @@
 //! What many objects have in common, kept once.
 
-use std::borrow::Cow;
 use std::hash::{BuildHasher, Hash};
 use std::sync::{Arc, Weak};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use parking_lot::Mutex;
 
-use super::header::FoundOwner;
+use super::header::{FoundLabels, FoundOwner};
 use super::{Labels, Owner};
 
 /// Looking through fewer entries than this for dead ones is not worth it.
@@ -17,34 +16,70 @@ const PRUNE_ENTRIES_MIN: usize = 256;
 #[derive(Default)]
 pub(super) struct Shared {
     none: Arc<Labels>,
-    labels: Mutex<Pool<Labels>>,
-    owners: Mutex<Pool<Owner>>,
+    pools: Mutex<Pools>,
+}
+
+#[derive(Default)]
+struct Pools {
+    labels: Pool<Labels>,
+    owners: Pool<Owner>,
 }
 
 impl Shared {
-    /// Labels as they were found, in any order; of two with the same name the last counts.
-    pub(super) fn labels(&self, mut found: Vec<(Cow<'_, str>, Cow<'_, str>)>) -> Arc<Labels> {
-        if found.is_empty() {
-            return self.none.clone();
+    /// Shares the labels and the owner of an object. Of two labels with the same name the last counts.
+    pub(super) fn share(
+        &self,
+        labels: &mut FoundLabels<'_>,
+        owner: Option<&FoundOwner<'_>>,
+    ) -> (Arc<Labels>, Option<Arc<Owner>>) {
+        if labels.is_empty() && owner.is_none() {
+            return (self.none.clone(), None);
         }
-        // The sort is stable, so that of equal names the last stays last.
-        found.sort_by(|(a, _), (b, _)| a.cmp(b));
-        found.dedup_by(|later, earlier| {
-            let same = later.0 == earlier.0;
-            if same {
-                std::mem::swap(later, earlier);
-            }
-            same
-        });
-        self.labels.lock().share(
-            &found,
-            |labels| labels.len() == found.len() && labels.iter().eq(pairs(&found)),
-            || Labels::sorted(pairs(&found)),
-        )
+        sort(labels);
+        let mut pools = self.pools.lock();
+        let shared =
+            if labels.is_empty() { self.none.clone() } else { pools.labels.share_labels(labels) };
+        (shared, owner.map(|owner| pools.owners.share_owner(owner)))
     }
 
-    pub(super) fn owner(&self, found: &FoundOwner<'_>) -> Arc<Owner> {
-        self.owners.lock().share(
+    /// How many labels and owners are remembered, dead ones too.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> (usize, usize) {
+        let pools = self.pools.lock();
+        (pools.labels.known.len(), pools.owners.known.len())
+    }
+}
+
+/// By name, each once. The sort is stable, so that of equal names the last stays last.
+fn sort(found: &mut FoundLabels<'_>) {
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    found.dedup_by(|later, earlier| {
+        let same = later.0 == earlier.0;
+        if same {
+            std::mem::swap(later, earlier);
+        }
+        same
+    });
+}
+
+fn pairs<'a>(found: &'a FoundLabels<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    found.iter().map(|(name, value)| (&**name, &**value))
+}
+
+impl Pool<Labels> {
+    /// The labels, which are sorted.
+    fn share_labels(&mut self, found: &FoundLabels<'_>) -> Arc<Labels> {
+        self.share(
+            found,
+            |labels| labels.len() == found.len() && labels.iter().eq(pairs(found)),
+            || Labels::sorted(pairs(found)),
+        )
+    }
+}
+
+impl Pool<Owner> {
+    fn share_owner(&mut self, found: &FoundOwner<'_>) -> Arc<Owner> {
+        self.share(
             found,
             |owner| {
                 *owner.uid == found.uid
@@ -60,18 +95,6 @@ impl Shared {
             },
         )
     }
-
-    /// How many labels and owners are remembered, dead ones too.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> (usize, usize) {
-        (self.labels.lock().known.len(), self.owners.lock().known.len())
-    }
-}
-
-fn pairs<'a>(
-    found: &'a [(Cow<'_, str>, Cow<'_, str>)],
-) -> impl Iterator<Item = (&'a str, &'a str)> {
-    found.iter().map(|(name, value)| (&**name, &**value))
 }
 
 /// Values that are in use somewhere. It keeps none of them alive.

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 
 use super::codec::Codec;
 use super::dictionary::Dictionary;
+use super::header::Spare;
 use super::{Object, Raw};
 
 /// Fewer samples say too little of what is common to all.
@@ -15,6 +16,19 @@ const SAMPLE_BYTES_MIN: usize = 512 << 10;
 
 /// A larger scratch buffer is not kept.
 const SCRATCH_BYTES_MAX: usize = 256 << 10;
+
+/// The text of an object that is being packed, and memory that the next one can use again.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub(super) text: Vec<u8>,
+    pub(super) spare: Spare,
+}
+
+impl Scratch {
+    pub(super) fn of(text: Vec<u8>) -> Self {
+        Self { text, spare: Spare::default() }
+    }
+}
 
 /// The samples that a dictionary takes.
 #[derive(Clone, Copy)]
@@ -43,8 +57,8 @@ pub(super) struct Training(Mutex<State>);
 
 struct State {
     codec: Arc<Codec>,
-    /// Memory for the next text that will be packed.
-    scratch: Vec<u8>,
+    /// Memory for the next object.
+    scratch: Scratch,
     enough: Enough,
     sampling: Option<Samples>,
     window: Window,
@@ -73,7 +87,7 @@ impl Training {
     pub(super) fn new(packs: bool, enough: Enough) -> Self {
         Self(Mutex::new(State {
             codec: Codec::plain(packs),
-            scratch: Vec::new(),
+            scratch: Scratch::default(),
             enough,
             sampling: packs.then(Samples::default),
             window: Window::new(WINDOW_OBJECTS),
@@ -92,19 +106,19 @@ impl Training {
         self.0.lock().codec.clone()
     }
 
-    /// The codec for the next object, and memory for its text: exactly as much as is needed, unless the text
-    /// will be packed.
-    pub(super) fn begin(&self) -> (Arc<Codec>, Vec<u8>) {
+    /// The codec for the next object, and memory for it. There is none for a text that will be kept as it is,
+    /// which is to take exactly as much as it needs.
+    pub(super) fn begin(&self) -> (Arc<Codec>, Scratch) {
         let mut state = self.0.lock();
         (state.codec.clone(), std::mem::take(&mut state.scratch))
     }
 
     /// Takes note of a new object and of the length of its text, and takes back the memory of that. Trains if
-    /// it is time to, which takes up to 40 ms: twice for an informer with thousands of objects, and again
+    /// it is time to, which takes up to 30 ms: twice for an informer with thousands of objects, and again
     /// only when they have become others.
-    pub(super) fn note(&self, object: &Object, text: usize, scratch: Vec<u8>) {
+    pub(super) fn note(&self, object: &Object, text: usize, scratch: Scratch) {
         let mut state = self.0.lock();
-        if scratch.capacity() <= SCRATCH_BYTES_MAX {
+        if scratch.text.capacity() <= SCRATCH_BYTES_MAX {
             state.scratch = scratch;
         }
         let samples = state.note(&object.raw, text);

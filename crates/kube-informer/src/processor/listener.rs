@@ -148,6 +148,9 @@ impl Listener {
     pub(super) fn is_stream(&self) -> bool {
         self.manner.kind == ListenerKind::Stream
     }
+    pub(super) fn sees_every_state(&self) -> bool {
+        self.manner.every_state
+    }
     pub(super) fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }

@@ -24,9 +24,9 @@ pub(crate) trait Observer: Send + Sync {
     fn received(&self) {}
     /// The store has taken a list.
     fn listed(&self) {}
-    /// A watch was opened, or has received something.
+    /// A watch was opened, or has received something that is not for the store.
     fn heard(&self) {}
-    /// The store is about to receive a change.
+    /// Something has arrived that the store is about to receive.
     fn storing(&self) {}
     /// The store is about to receive the content of an earlier run, and nothing from the server.
     fn resuming(&self) {}

@@ -44,13 +44,14 @@ pub(crate) enum Seen {
 }
 
 /// The action to take when nothing has arrived for a while.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Alarm {
     /// Ask the server for its version, and pass it to
     /// [`Machine::server_is_at`](super::state::Machine::server_is_at).
     AskVersion,
-    /// Give up, with [`Machine::failed`](super::state::Machine::failed).
-    Silence(Error),
+    /// Give up: pass [`Machine::silence`](super::state::Machine::silence) to
+    /// [`Machine::failed`](super::state::Machine::failed).
+    Silence,
 }
 
 #[derive(Clone, PartialEq, Debug)]

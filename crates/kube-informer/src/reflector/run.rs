@@ -20,6 +20,10 @@ use crate::{Error, ErrorReport, ListWatch, Next, Object, ResourceVersion, Result
 /// A source that sends more than this when it is asked for one object is not read to its end.
 const VERSION_OBJECTS_MAX: usize = 1000;
 
+/// How much too early the timer of a watch may be before it is set again. Less than the time between bookmarks,
+/// which is a minute, and more than that between events.
+const TIMER_SLACK: Duration = Duration::from_secs(10);
+
 pub(super) struct Driver<'a> {
     list_watch: &'a dyn ListWatch,
     store: &'a mut dyn ReflectorStore,
@@ -166,7 +170,7 @@ impl<'a> Driver<'a> {
                     }
                 }
                 alarm = Self::alarm(&self.machine, self.began, timer.as_mut()) => match alarm {
-                    Alarm::Silence(error) => return Err(error),
+                    Alarm::Silence => return Err(self.machine.silence()),
                     Alarm::AskVersion => {
                         self.machine.asking_version();
                         version = Some(server_version(self.list_watch).boxed());
@@ -177,8 +181,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Ready once nothing has come for too long. The timer is set again only when it has run out,
-    /// not for every event.
+    /// Ready once nothing has come for too long. The timer is not set again for every event, but often enough
+    /// that on a quiet watch, where a bookmark comes now and then, it never runs out in vain.
     async fn alarm(machine: &Machine, began: Instant, mut timer: Pin<&mut Sleep>) -> Alarm {
         loop {
             let Some((patience, alarm)) = machine.patience(began.elapsed()) else {
@@ -188,7 +192,8 @@ impl<'a> Driver<'a> {
                 return alarm;
             }
             let deadline = Instant::now() + patience;
-            if timer.is_elapsed() || timer.deadline() > deadline {
+            let too_early = timer.deadline() + TIMER_SLACK < deadline;
+            if timer.is_elapsed() || timer.deadline() > deadline || too_early {
                 timer.as_mut().reset(deadline);
             }
             timer.as_mut().await;
@@ -216,7 +221,6 @@ impl<'a> Driver<'a> {
                 self.collect(item);
             }
             Effect::Apply => {
-                self.observers.heard();
                 self.store_ready().await;
                 self.apply(item);
                 if seen != Seen::Nothing {
@@ -224,7 +228,6 @@ impl<'a> Driver<'a> {
                 }
             }
             Effect::Replace(version) => {
-                self.observers.heard();
                 self.store_ready().await;
                 self.replace(version)?;
                 self.doing = State::Watching;

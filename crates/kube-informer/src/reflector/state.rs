@@ -290,25 +290,31 @@ impl Machine {
 
     /// Returns how long to wait from `now` on for the next item, and what to do if none arrives.
     pub(crate) fn patience(&self, now: Duration) -> Option<(Duration, Alarm)> {
-        let (until, text) = match &self.phase {
+        let (until, alarm) = match &self.phase {
             Phase::Watch(Watch { ask_version_at: Some(at), .. }) if self.doubted => {
-                return Some((at.saturating_sub(now), Alarm::AskVersion));
+                (*at, Alarm::AskVersion)
             }
-            Phase::Stream { began, heard, .. } => (
-                (*heard + STREAM_QUIET_MAX).min(*began + STREAM_TOTAL_MAX),
-                "the server does not end the initial events of the streaming list".to_owned(),
-            ),
-            Phase::Watch(watch) => (
-                watch.heard + self.silence_max(),
-                format!(
-                    "nothing came on the watch for {} s, not even a bookmark: its connection is taken for dead",
-                    self.silence_max().as_secs()
-                ),
-            ),
+            Phase::Stream { began, heard, .. } => {
+                ((*heard + STREAM_QUIET_MAX).min(*began + STREAM_TOTAL_MAX), Alarm::Silence)
+            }
+            Phase::Watch(watch) => (watch.heard + self.silence_max(), Alarm::Silence),
             Phase::List { .. } | Phase::Wait { .. } => return None,
         };
-        let silence = Alarm::Silence(Error::new(Cause::Silence, text));
-        Some((until.saturating_sub(now), silence))
+        Some((until.saturating_sub(now), alarm))
+    }
+
+    /// Returns the error for a watch or stream that has been [silent](Alarm::Silence) for too long.
+    pub(crate) fn silence(&self) -> Error {
+        let text = match &self.phase {
+            Phase::Stream { .. } => {
+                "the server does not end the initial events of the streaming list".to_owned()
+            }
+            _ => format!(
+                "nothing came on the watch for {} s, not even a bookmark: its connection is taken for dead",
+                self.silence_max().as_secs()
+            ),
+        };
+        Error::new(Cause::Silence, text)
     }
 
     /// Returns whether the server may have lost versions that were seen before.

@@ -25,7 +25,7 @@ pub(crate) fn check_object(said: &SaidTypes<'_>, call: &Call) -> Result<()> {
         None => {
             kind != "Status"
                 && target.kind.as_deref().is_none_or(|expected| expected == kind)
-                && (version.is_empty() || version == target.api_version())
+                && (version.is_empty() || target.is_api_version(version))
         }
     };
     if right {

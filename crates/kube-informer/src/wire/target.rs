@@ -104,6 +104,16 @@ impl Target {
         format!("{}/{}", self.group, self.version)
     }
 
+    /// Whether this is [`api_version`](Self::api_version), without writing that.
+    pub(crate) fn is_api_version(&self, said: &str) -> bool {
+        match said.rsplit_once('/') {
+            Some((group, version)) => {
+                !group.is_empty() && group == self.group && version == self.version
+            }
+            None => self.group.is_empty() && said == self.version,
+        }
+    }
+
     /// What objects are that do not say it themselves.
     pub(crate) fn types(&self) -> Option<Types> {
         let kind = self.kind.clone()?;

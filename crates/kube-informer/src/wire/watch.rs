@@ -218,8 +218,10 @@ impl Reader for WatchReader {
     fn next(&mut self) -> Option<Result<WatchItem>> {
         while !self.failed && !self.chunk.is_empty() {
             let Cut { event, separator, is_whole, len } = self.cut();
-            let part = self.chunk.split_to(event);
-            let (what, bytes_max) = self.limit(&part);
+            // Not split: that would count references to the chunk for each event.
+            let mut chunk = mem::take(&mut self.chunk);
+            let part = &chunk[..event];
+            let (what, bytes_max) = self.limit(part);
             if len > bytes_max {
                 return Some(self.fail(&format!(
                     "the {what} that begins at byte {} is over the limit of {bytes_max} bytes",
@@ -227,17 +229,20 @@ impl Reader for WatchReader {
                 )));
             }
             if !is_whole {
-                self.pending.extend_from_slice(&part);
+                self.pending.extend_from_slice(part);
                 continue;
             }
-            self.chunk.advance(separator);
             // An event that came in one piece, as nearly all do, is read where it is.
             let item = if self.pending.is_empty() {
-                self.event(&part, separator)
+                self.event(part, separator)
             } else {
-                self.pending.extend_from_slice(&part);
+                self.pending.extend_from_slice(part);
                 self.take_pending(separator)
             };
+            if !self.failed {
+                chunk.advance(event + separator);
+                self.chunk = chunk;
+            }
             if item.is_some() {
                 return item;
             }

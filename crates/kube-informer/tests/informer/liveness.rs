@@ -1,5 +1,6 @@
 //! Watches that are cut, and servers with fewer features.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -110,6 +111,30 @@ async fn h7_a_resync_comes_although_the_queue_is_never_empty() {
     tokio::time::advance(Duration::from_secs(60)).await;
     told.recv().await.expect("it runs");
     running.informer.shutdown().await;
+}
+
+/// The timer of a watch used to run out once between two bookmarks.
+#[tokio::test(start_paused = true)]
+async fn a_quiet_watch_wakes_up_for_bookmarks_alone() {
+    static POLLS: AtomicUsize = AtomicUsize::new(0);
+    const MINUTES: usize = 30;
+    let quiet = Says(|| {
+        let mut bookmarks = Box::pin(stream::unfold(2_u64, |version| async move {
+            sleep(Duration::from_secs(60)).await;
+            let (resource_version, initial_events_end) = (version.into(), false);
+            Some((Ok(WatchItem::Bookmark { resource_version, initial_events_end }), version + 1))
+        }));
+        stream::poll_fn(move |context| {
+            POLLS.fetch_add(1, Ordering::Relaxed);
+            bookmarks.poll_next_unpin(context)
+        })
+    });
+    let running = Running::from_source(server(), quiet, |builder| builder).sync().await;
+    sleep(Duration::from_secs(60 * MINUTES as u64 + 30)).await;
+    assert!(running.informer.is_live());
+    // Each is taken, and the next is waited for; at first, the timer has to be set.
+    let polls = POLLS.load(Ordering::Relaxed);
+    assert!((2 * MINUTES..=2 * MINUTES + 3).contains(&polls), "{polls}");
 }
 
 /// Index functions run before anything is written: each sees the cache as it was before the batch.

@@ -60,7 +60,7 @@ fn streaming() -> Machine {
 /// then.
 fn silence(machine: &Machine, now: Duration) -> (Duration, Error) {
     match machine.patience(now) {
-        Some((patience, Alarm::Silence(error))) => (patience, error),
+        Some((patience, Alarm::Silence)) => (patience, machine.silence()),
         other => panic!("not silence: {other:?}"),
     }
 }

@@ -150,7 +150,7 @@ impl World {
             return;
         }
         match self.machine.patience(self.now) {
-            Some((Duration::ZERO, Alarm::Silence(error))) => self.fail(&error),
+            Some((Duration::ZERO, Alarm::Silence)) => self.fail(&self.machine.silence()),
             Some((Duration::ZERO, Alarm::AskVersion)) => {
                 self.machine.asking_version();
                 let at = self.at(0);
