@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::kinds::{Registry, Resource, versions};
+use crate::kinds::{Registry, Resource, Subresource, scale, versions};
 
 const JSON: &str = "application/json";
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -18,7 +18,7 @@ const VERBS: [&str; 8] =
 /// The verbs, in their order for custom resources.
 const CUSTOM_VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-const STATUS_VERBS: [&str; 3] = ["get", "patch", "update"];
+const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// Handles a discovery path. Returns the content type and the document, or `None` if it is not such
 /// a path or there is no such group or version.
@@ -129,7 +129,7 @@ fn resource_list(version: &[Arc<Resource>]) -> Option<Value> {
     Some(document)
 }
 
-/// Returns the resource itself, followed by its subresource.
+/// Returns the resource itself, followed by its subresources.
 fn api_resources(resource: &Resource) -> Vec<Value> {
     let mut main = json!({
         "name": resource.plural,
@@ -140,16 +140,30 @@ fn api_resources(resource: &Resource) -> Vec<Value> {
     });
     add_names(&mut main, resource);
     let mut all = vec![main];
-    if resource.status {
-        all.push(json!({
-            "name": format!("{}/status", resource.plural),
+    for subresource in subresources(resource) {
+        let mut document = json!({
+            "name": format!("{}/{}", resource.plural, subresource.as_str()),
             "singularName": "",
             "namespaced": resource.namespaced,
             "kind": resource.kind,
-            "verbs": STATUS_VERBS,
-        }));
+            "verbs": SUBRESOURCE_VERBS,
+        });
+        if subresource == Subresource::Scale {
+            document["group"] = scale::GROUP.into();
+            document["version"] = scale::VERSION.into();
+            document["kind"] = scale::KIND.into();
+        }
+        all.push(document);
     }
     all
+}
+
+/// Returns the subresources of a resource in the order of a real server: by name, except for custom resources.
+fn subresources(resource: &Resource) -> Vec<Subresource> {
+    let status = resource.status.then_some(Subresource::Status);
+    let scale = resource.scale.as_ref().map(|_| Subresource::Scale);
+    let all = if resource.custom { [status, scale] } else { [scale, status] };
+    all.into_iter().flatten().collect()
 }
 
 fn list_of_groups(form: &'static str, groups: &[&[Arc<Resource>]]) -> (&'static str, Value) {
@@ -190,12 +204,24 @@ fn resource_discovery(resource: &Resource) -> Value {
         "verbs": verbs(resource),
     });
     add_names(&mut document, resource);
-    if resource.status {
-        document["subresources"] = json!([{
-            "subresource": "status",
-            "responseKind": response_kind(resource),
-            "verbs": STATUS_VERBS,
-        }]);
+    let subresources: Vec<_> = subresources(resource)
+        .into_iter()
+        .map(|subresource| {
+            let kind = match subresource {
+                Subresource::Status => response_kind(resource),
+                Subresource::Scale => json!({
+                    "group": scale::GROUP, "version": scale::VERSION, "kind": scale::KIND,
+                }),
+            };
+            json!({
+                "subresource": subresource.as_str(),
+                "responseKind": kind,
+                "verbs": SUBRESOURCE_VERBS,
+            })
+        })
+        .collect();
+    if !subresources.is_empty() {
+        document["subresources"] = subresources.into();
     }
     document
 }

@@ -4,6 +4,7 @@ mod builtin;
 pub(crate) mod crd;
 pub(crate) mod events;
 mod registry;
+pub(crate) mod scale;
 mod selectable;
 
 use std::borrow::Cow;
@@ -33,6 +34,8 @@ pub(crate) struct Resource {
     /// Whether there is a `status` subresource: writes to the object ignore `.status`, and writes
     /// to `status` ignore the rest.
     pub(crate) status: bool,
+    /// The fields that its `scale` subresource shows, if it has one.
+    pub(crate) scale: Option<scale::ScalePaths>,
     /// Whether `metadata.generation` counts changes outside of metadata and status.
     pub(crate) generation: bool,
     /// Whether an update without a resourceVersion overwrites the object instead of being rejected.
@@ -69,6 +72,23 @@ pub(crate) enum NameRule {
     Label,
     /// Anything that can be a path segment: RBAC.
     PathSegment,
+}
+
+/// The subresources that are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subresource {
+    Status,
+    Scale,
+}
+
+impl Subresource {
+    /// Returns its name in paths.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Scale => "scale",
+        }
+    }
 }
 
 impl Resource {

@@ -65,7 +65,7 @@
 //! | versions and history | one global version, MVCC, compaction, 410 in both forms, future versions, restore from a snapshot |
 //! | list | label and field selectors with Kubernetes' grammar and errors, `limit`/`continue` pinned to a version, `remainingItemCount`, `resourceVersion` and `resourceVersionMatch` in all combinations, inconsistent continuation |
 //! | watch | from any version, bookmarks, `timeoutSeconds`, `sendInitialEvents`, selector enter and leave, slow watchers cut off |
-//! | objects | optimistic locking, generateName, generation, status subresource, finalizers, preconditions, dry run, JSON patch, merge patch, strategic merge patch of built-in kinds, validation of names, labels and metadata, `Status` bodies with identical wording |
+//! | objects | optimistic locking, generateName, generation, the subresources `status` and `scale` (of workloads and custom resources), finalizers, preconditions, dry run, JSON patch, merge patch, strategic merge patch of built-in kinds, validation of names, labels and metadata, `Status` bodies with identical wording |
 //! | representations | JSON, protobuf for built-in kinds and metadata, `Table` with kubectl's columns, `PartialObjectMetadata`, gzip |
 //! | kinds | the commonly used built-in resources of Kubernetes 1.36, discovery in both forms; custom resources with several versions, printer columns and selectable fields |
 //! | **Simplified** | |
@@ -81,7 +81,7 @@
 //! | **Absent** | |
 //! | server-side apply | 415; `kubectl apply --server-side` needs it |
 //! | garbage collection, controllers | owner references have no effect, deployments create no pods |
-//! | subresources | other than `status`: no `scale`, `log`, `exec`, `binding`, `eviction` |
+//! | subresources | other than `status` and `scale`: no `log`, `exec`, `binding`, `eviction` |
 //! | admission | no webhooks, no policies; their objects are stored |
 //! | CBOR, YAML, websockets | 406 and 415 |
 //! | schemas | `/openapi` has only what kubectl needs to create objects; no `kubectl explain` |

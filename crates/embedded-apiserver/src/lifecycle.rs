@@ -115,7 +115,7 @@ pub(crate) fn prepare_create(
 
 /// Completes and validates an object of these kinds before it is updated.
 pub(crate) fn prepare_update(target: &Target, old: &Object, new: &mut Object) -> Vec<FieldError> {
-    if !is_crd(target) || target.status {
+    if !is_crd(target) || target.is_status() {
         return Vec::new();
     }
     crd::prepare(new);

@@ -274,7 +274,7 @@ fn generated_name(prefix: &str, suffix: &str) -> String {
 ///
 /// managedFields are dropped, unless the server keeps what clients send.
 pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed_fields: bool) {
-    if target.status {
+    if target.is_status() {
         only_status(&target.resource, old, new);
     } else if target.resource.status {
         match old.get("status") {

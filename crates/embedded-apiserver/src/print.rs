@@ -30,6 +30,8 @@ pub use columns::{Column, Columns, NoColumns};
 use jiff::Timestamp;
 use serde_json::Value;
 
+pub(crate) use selector::requirements;
+
 use crate::kinds::{Resource, Text};
 
 /// A column, as in `Table.columnDefinitions`.
@@ -96,6 +98,7 @@ fn printer(group: &str, plural: &str) -> &'static Printer {
         ("apps", "replicasets") => &workload::REPLICA_SET,
         ("apps", "statefulsets") => &workload::STATEFUL_SET,
         ("autoscaling", "horizontalpodautoscalers") => &policy::AUTOSCALER,
+        ("autoscaling", "scales") => &policy::SCALE,
         ("batch", "cronjobs") => &job::CRON_JOB,
         ("batch", "jobs") => &job::JOB,
         ("coordination.k8s.io", "leases") => &core::LEASE,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::{Method, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 
-use crate::kinds::{Registry, Resource};
+use crate::kinds::{Registry, Resource, Subresource};
 use crate::limits::{CONTINUE_BYTES_MAX, SELECTOR_BYTES_MAX, URI_BYTES_MAX};
 use crate::status::Status;
 
@@ -65,8 +65,7 @@ pub(crate) struct Target {
     /// `None` for all namespaces, or for a cluster-scoped resource.
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,
-    /// Whether the request is for `status`, the only subresource that is served.
-    pub(crate) status: bool,
+    pub(crate) subresource: Option<Subresource>,
     pub(crate) query: Query,
 }
 
@@ -79,10 +78,17 @@ impl Target {
         self.namespace.as_deref().unwrap_or_default()
     }
 
+    pub(crate) fn is_status(&self) -> bool {
+        self.subresource == Some(Subresource::Status)
+    }
+
     /// Returns the resource as access rules name it: `pods` or `pods/status`.
     pub(crate) fn resource_path(&self) -> String {
-        let status = if self.status { "/status" } else { "" };
-        format!("{}{status}", self.resource.plural)
+        let plural = &self.resource.plural;
+        match self.subresource {
+            None => plural.to_string(),
+            Some(subresource) => format!("{plural}/{}", subresource.as_str()),
+        }
     }
 }
 
@@ -114,9 +120,12 @@ pub(crate) fn route(
     if path.namespace.is_some() && !resource.namespaced {
         return Err(Status::no_such_resource());
     }
-    let status = match path.subresource.as_deref() {
-        None => false,
-        Some("status") if resource.status && path.name.is_some() => true,
+    let subresource = match path.subresource.as_deref() {
+        None => None,
+        Some("status") if resource.status && path.name.is_some() => Some(Subresource::Status),
+        Some("scale") if resource.scale.is_some() && path.name.is_some() => {
+            Some(Subresource::Scale)
+        }
         // The custom object may exist, but it has no such subresource.
         Some(_) if resource.custom => {
             let name = path.name.as_deref().unwrap_or_default();
@@ -125,7 +134,9 @@ pub(crate) fn route(
         Some(_) => return Err(Status::no_such_resource()),
     };
     let verb = verb_of(method, path.name.is_some(), query.watch)
-        .filter(|verb| !status || matches!(verb, Verb::Get | Verb::Update | Verb::Patch))
+        .filter(|verb| {
+            subresource.is_none() || matches!(verb, Verb::Get | Verb::Update | Verb::Patch)
+        })
         .filter(|verb| *verb != Verb::DeleteCollection || resource.deletes_collections());
     let verb = verb.ok_or_else(Status::method_not_allowed)?;
     // For a namespaced resource, writes and reads of a single object need a namespace in the path.
@@ -143,7 +154,7 @@ pub(crate) fn route(
         storage: Arc::clone(registry.storage_of(resource)),
         namespace: path.namespace,
         name: path.name,
-        status,
+        subresource,
         query,
     }))
 }

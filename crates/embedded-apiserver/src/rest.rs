@@ -4,6 +4,7 @@ mod continue_token;
 mod delete;
 mod patch;
 mod read;
+mod scale;
 mod watch;
 mod write;
 
@@ -17,6 +18,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::body::Body;
 use crate::codec::Codec;
+use crate::kinds::Subresource;
 use crate::negotiate;
 use crate::request::{Target, Verb};
 use crate::response::respond;
@@ -46,6 +48,9 @@ impl fmt::Debug for Call {
 
 /// Handles a request.
 pub(crate) async fn answer(shared: &Arc<Shared>, call: &Call) -> Result<Response<Body>, Status> {
+    if call.target.subresource == Some(Subresource::Scale) {
+        return scale::answer(shared, call).await;
+    }
     let view = View::new(
         &call.target.resource,
         negotiate::representation(&call.headers, call.target.verb, call.target.resource.custom)?,

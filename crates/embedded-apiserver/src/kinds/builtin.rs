@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::scale::{ScalePaths, SelectorField};
 use super::{NameRule, Resource, events};
 
 /// Returns all built-in resources, in no particular order.
@@ -44,6 +45,7 @@ fn core() -> Vec<Resource> {
                 .short("rc")
                 .all()
                 .status()
+                .scale(SelectorField::Labels)
                 .generation()
                 .fields(&["status.replicas"]),
             namespaced("resourcequotas", "ResourceQuota").short("quota").status(),
@@ -67,12 +69,23 @@ fn workloads() -> Vec<Resource> {
         [
             namespaced("controllerrevisions", "ControllerRevision"),
             namespaced("daemonsets", "DaemonSet").short("ds").all().status().generation(),
-            namespaced("deployments", "Deployment").short("deploy").all().status().generation(),
-            namespaced("replicasets", "ReplicaSet").short("rs").all().status().generation(),
+            namespaced("deployments", "Deployment")
+                .short("deploy")
+                .all()
+                .status()
+                .scale(SelectorField::LabelSelector)
+                .generation(),
+            namespaced("replicasets", "ReplicaSet")
+                .short("rs")
+                .all()
+                .status()
+                .scale(SelectorField::LabelSelector)
+                .generation(),
             namespaced("statefulsets", "StatefulSet")
                 .short("sts")
                 .all()
                 .status()
+                .scale(SelectorField::LabelSelector)
                 .generation()
                 .named(NameRule::Label),
         ],
@@ -222,11 +235,11 @@ fn group<const N: usize>(
     rows.into()
 }
 
-fn namespaced(plural: &'static str, kind: &'static str) -> Resource {
+pub(super) fn namespaced(plural: &'static str, kind: &'static str) -> Resource {
     Resource { namespaced: true, ..cluster(plural, kind) }
 }
 
-fn cluster(plural: &'static str, kind: &'static str) -> Resource {
+pub(super) fn cluster(plural: &'static str, kind: &'static str) -> Resource {
     Resource {
         group: Cow::Borrowed(""),
         version: Cow::Borrowed(""),
@@ -238,6 +251,7 @@ fn cluster(plural: &'static str, kind: &'static str) -> Resource {
         categories: Vec::new(),
         namespaced: false,
         status: false,
+        scale: None,
         generation: false,
         unconditional_update: true,
         name_rule: NameRule::Subdomain,
@@ -267,6 +281,11 @@ impl Resource {
 
     fn status(mut self) -> Self {
         self.status = true;
+        self
+    }
+
+    fn scale(mut self, selector: SelectorField) -> Self {
+        self.scale = Some(ScalePaths::builtin(selector));
         self
     }
 

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use validate::{validate, validate_update};
 
+use super::scale::ScalePaths;
 use super::{NameRule, PrinterColumn, Resource, Text};
 
 /// The group and plural of the definitions themselves.
@@ -59,6 +60,7 @@ fn resource(spec: &Value, version: &Value, table: &Arc<str>) -> Resource {
         categories: texts(&names["categories"]),
         namespaced: spec["scope"] == "Namespaced",
         status: version["subresources"]["status"].is_object(),
+        scale: ScalePaths::custom(&version["subresources"]["scale"]),
         generation: true,
         unconditional_update: false,
         name_rule: NameRule::Subdomain,

@@ -24,6 +24,7 @@ pub(super) fn builtin(group: &str, plural: &str) -> Resource {
         categories: Vec::new(),
         namespaced: true,
         status: true,
+        scale: None,
         generation: true,
         unconditional_update: true,
         name_rule: NameRule::Subdomain,

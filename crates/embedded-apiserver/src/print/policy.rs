@@ -37,6 +37,25 @@ fn autoscaler(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
+pub(super) static SCALE: Printer = Printer {
+    columns: &[
+        text("Name", "The name of the object that is scaled."),
+        integer("Desired", "The number of replicas that there should be."),
+        integer("Available", "The number of replicas that there are."),
+        AGE,
+    ],
+    cells: scale,
+};
+
+fn scale(object: &Value, now: Timestamp) -> Vec<Value> {
+    vec![
+        name(object).into(),
+        int(&object["spec"]["replicas"]).into(),
+        int(&object["status"]["replicas"]).into(),
+        age(object, now).into(),
+    ]
+}
+
 fn metrics(specs: &[Value], statuses: &[Value]) -> String {
     if specs.is_empty() {
         return "<none>".to_owned();

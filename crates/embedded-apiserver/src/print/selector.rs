@@ -17,7 +17,7 @@ pub(super) fn selector(value: &Value) -> String {
 }
 
 /// Returns a `LabelSelector` on one line, which may be empty, or `None` if it is invalid.
-pub(super) fn requirements(value: &Value) -> Option<String> {
+pub(crate) fn requirements(value: &Value) -> Option<String> {
     let labels = &value["matchLabels"];
     let expressions = items(&value["matchExpressions"]);
     let mut requirements = Vec::with_capacity(size(labels) + expressions.len());

@@ -36,7 +36,7 @@ const PATCHES: &[&str] = &[JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH];
 
 /// The supported types of patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PatchType {
+pub(super) enum PatchType {
     Json,
     Merge,
     Strategic,
@@ -44,7 +44,7 @@ enum PatchType {
 
 impl PatchType {
     /// Returns the patch type of a media type, or the error for an unsupported one.
-    fn of(media_type: &str, resource: &Resource) -> Result<Self, Status> {
+    pub(super) fn of(media_type: &str, resource: &Resource) -> Result<Self, Status> {
         match media_type {
             JSON_PATCH => Ok(Self::Json),
             MERGE_PATCH => Ok(Self::Merge),
@@ -59,7 +59,7 @@ impl PatchType {
 }
 
 /// A decoded patch.
-enum Change {
+pub(super) enum Change {
     Json(json_patch::Patch),
     Merge(Value),
     Strategic(Object, Message),
@@ -85,7 +85,11 @@ pub(super) fn patch(
 }
 
 impl Change {
-    fn decode(patch_type: PatchType, body: &[u8], resource: &Resource) -> Result<Self, Status> {
+    pub(super) fn decode(
+        patch_type: PatchType,
+        body: &[u8],
+        resource: &Resource,
+    ) -> Result<Self, Status> {
         let undecodable = |error: serde_json::Error| {
             Status::bad_request(format!("error decoding patch: {}", object::json_error(&error)))
         };
@@ -123,7 +127,7 @@ impl Change {
         }
     }
 
-    fn apply(&self, old: &Object) -> Result<Object, Status> {
+    pub(super) fn apply(&self, old: &Object) -> Result<Object, Status> {
         // The patch applies to what the client saw, in which the version is part of the metadata. A
         // patch that does not change the version makes no assertion about it.
         let seen = object::meta_text(old, "resourceVersion").to_owned();
@@ -174,7 +178,7 @@ fn no_patch(value: &Value, go_type: &str) -> Status {
 
 /// Returns the error for a patch whose result does not match the object's type. A real server
 /// includes the result.
-fn misfit(status: &Status) -> Status {
+pub(super) fn misfit(status: &Status) -> Status {
     let value = "the patched object".to_owned();
     let error = FieldError::invalid_json("patch", value, status.message.as_str());
     Status::invalid("", "", "", &[error])

@@ -10,11 +10,11 @@ use super::{Call, compressed};
 use crate::body::Body;
 use crate::limits::{FRESH_WAIT, PAGE_ITEMS_MAX};
 use crate::matcher::Matcher;
-use crate::request::{Query, VersionMatch, parse_version};
+use crate::request::{Query, Target, VersionMatch, parse_version};
 use crate::response::encoded;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
-use crate::store::{Key, PageRequest, Unreadable};
+use crate::store::{Key, PageRequest, Revision, Unreadable};
 use crate::view::{ListMeta, View};
 
 pub(super) async fn get(
@@ -22,14 +22,16 @@ pub(super) async fn get(
     call: &Call,
     view: &View,
 ) -> Result<Response<Body>, Status> {
-    let target = &call.target;
+    let revision = find(shared, &call.target).await?;
+    Ok(encoded(StatusCode::OK, view.codec(), view.object(&revision)?))
+}
+
+/// Returns the object that a get is about, no older than the version that it asks for.
+pub(super) async fn find(shared: &Arc<Shared>, target: &Target) -> Result<Arc<Revision>, Status> {
     fresh(shared, parse_version(&target.query.resource_version)?).await?;
     let key = Key::new(target.namespace(), target.name());
-    let revision = shared
-        .store
-        .get(&target.resource.table, &key)
-        .ok_or_else(|| Status::not_found(target.resource.group_resource(), target.name()))?;
-    Ok(encoded(StatusCode::OK, view.codec(), view.object(&revision)?))
+    let found = shared.store.get(&target.resource.table, &key);
+    found.ok_or_else(|| Status::not_found(target.resource.group_resource(), target.name()))
 }
 
 /// The start and the version of a list.

@@ -265,7 +265,7 @@ pub(super) fn dry_run_error(values: &[String]) -> Option<FieldError> {
 }
 
 /// Decodes the object in the body.
-fn decode(call: &Call) -> Result<Object, Status> {
+pub(super) fn decode(call: &Call) -> Result<Object, Status> {
     let target = &call.target;
     match body_codec(call, target.resource.custom)? {
         Codec::Json => object::decode(target, &call.body),

@@ -14,6 +14,7 @@ mod protobuf;
 mod real_answers;
 mod record;
 mod representations;
+mod scale;
 mod selectors;
 mod status;
 mod strategic;

@@ -1,4 +1,4 @@
-//! Commands of kubectl that send strategic merge patches.
+//! Commands of kubectl that change workloads: by strategic merge patches, and by the scale subresource.
 
 use crate::process::Kubectl;
 
@@ -64,4 +64,21 @@ fn commands_that_patch_by_default() {
     let delete = r#"{"spec": {"template": {"spec": {"containers": [{"name": "log", "$patch": "delete"}]}}}}"#;
     kubectl.run(&["patch", "deploy/web", "-p", delete]);
     assert_eq!(get("{.spec.template.spec.containers[*].name}"), "web");
+}
+
+#[test]
+fn scale_changes_the_replicas() {
+    let Some(kubectl) = Kubectl::new("scale") else { return };
+    kubectl.create(&deployment("web:1", ""));
+    let scaled = kubectl.run(&["scale", "deployment", "web", "--replicas=3"]);
+    assert_eq!(scaled, "deployment.apps/web scaled\n");
+    let replicas = ["get", "deploy/web", "-o", "jsonpath={.spec.replicas}"];
+    assert_eq!(kubectl.run(&replicas), "3");
+    kubectl.fail(&["scale", "deploy/web", "--current-replicas=2", "--replicas=4"]);
+    kubectl.run(&["scale", "deploy/web", "--current-replicas=3", "--replicas=0"]);
+    assert_eq!(kubectl.run(&replicas), "0");
+    let table = kubectl.run(&["get", "deploy/web", "--subresource=scale"]);
+    assert!(table.starts_with("NAME") && table.contains("DESIRED"), "{table}");
+    let missing = kubectl.fail(&["scale", "deploy/none", "--replicas=1"]);
+    assert!(missing.contains("not found"), "{missing}");
 }

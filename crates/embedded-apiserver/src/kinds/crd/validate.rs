@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::names::{group, label, names};
 use super::{list, stored_as, text};
+use crate::kinds::scale::is_path_under;
 use crate::status::FieldError;
 
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
@@ -112,6 +113,7 @@ fn versions(all: &Value) -> Vec<FieldError> {
     }
     errors.extend(schemas(versions));
     errors.extend(columns(versions));
+    errors.extend(scales(versions));
     errors
 }
 
@@ -155,6 +157,30 @@ fn columns(versions: &[Value]) -> Vec<FieldError> {
         for (at, column) in list(columns).iter().enumerate() {
             errors.extend(column_errors(&format!("{path}[{at}]"), column));
         }
+    }
+    errors
+}
+
+fn scales(versions: &[Value]) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (path, subresources) in shared(versions, "subresources", "subresources") {
+        let scale = &subresources["scale"];
+        if !scale.is_object() {
+            continue;
+        }
+        let mut check = |name: &str, required: bool, roots: &[&str], detail: &str| {
+            let (field, given) = (format!("{path}.scale.{name}"), text(&scale[name]));
+            if !given.is_empty() && !is_path_under(given, roots) {
+                errors.push(FieldError::invalid(field, given, detail));
+            } else if given.is_empty() && required {
+                errors.push(FieldError::required(field, ""));
+            }
+        };
+        check("specReplicasPath", true, &[".spec."], "should be a json path under .spec");
+        check("statusReplicasPath", true, &[".status."], "should be a json path under .status");
+        let roots = [".spec.", ".status."];
+        let detail = "should be a json path under either .spec or .status";
+        check("labelSelectorPath", false, &roots, detail);
     }
     errors
 }

@@ -17,6 +17,7 @@ fn resource(namespaced: bool, name_rule: NameRule) -> Resource {
         categories: Vec::new(),
         namespaced,
         status: false,
+        scale: None,
         generation: false,
         unconditional_update: true,
         name_rule,
