@@ -1,4 +1,4 @@
-//! The QoS class of a pod, which follows from its resource requests and limits.
+//! The `QoS` class of a pod, which follows from its resource requests and limits.
 
 use serde_json::Value;
 
