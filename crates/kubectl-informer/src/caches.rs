@@ -134,6 +134,7 @@ impl Caches {
             reconnects: 0,
             last: None,
             started: self.started,
+            waiting: None,
         };
         screen.status(status::line(&informers, &context));
     }

@@ -25,6 +25,8 @@ pub(crate) struct Context<'a> {
     /// The last error that was overcome, and when it was.
     pub(crate) last: Option<(&'a str, Instant)>,
     pub(crate) started: Instant,
+    /// The conditions that are waited for.
+    pub(crate) waiting: Option<String>,
 }
 
 /// How long an error is worth mentioning after it is over.
@@ -41,6 +43,10 @@ pub(crate) fn line(informers: &[Informed<'_>], context: &Context<'_>) -> Pieces 
         None => syncing(informers, context),
     };
     if troubled.is_none() {
+        if let Some(waiting) = &context.waiting {
+            // After the state and the objects: the end of the line may be cut off.
+            line.insert(2, (format!(" · waiting for {waiting}"), None));
+        }
         if context.reconnects > 0 {
             line.push((format!(" · {}", counted(context.reconnects, "reconnect")), None));
         }

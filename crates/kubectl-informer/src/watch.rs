@@ -1,7 +1,9 @@
 //! `watch`: what happens to objects, for as long as somebody looks.
 
-mod run;
+mod conditions;
 mod tally;
+
+mod run;
 
 use std::time::Duration;
 
@@ -72,12 +74,17 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// Ends with 0 as soon as this holds for an object: `status.phase=Running`, `condition=Ready`.
+    /// Ends with 0 as soon as all objects have met this: `status.phase=Running`, `condition=Ready`.
     ///
     /// Also `status.readyReplicas>=3`, or `deleted`; several with commas, which must hold together,
-    /// or with `||`. If repeated, each must have held, be it for different objects.
+    /// or with `||`. If repeated, each must be met. Objects that are added meanwhile count too; those
+    /// that are deleted no longer do.
     #[arg(long, value_name = "CONDITION", conflicts_with = "count")]
     until: Vec<Until>,
+
+    /// Ends as soon as one object has met --until. If that is repeated, it may be another for each.
+    #[arg(long, requires = "until")]
+    any: bool,
 
     /// Ends after this time: with 1 if --count or --until have not been met by then.
     #[arg(long, value_name = "DURATION", value_parser = duration)]

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::Options;
+use super::conditions::Conditions;
 use super::tally::Tally;
 use crate::chosen::{Chosen, PATIENCE, choose};
 use crate::connect::Cluster;
@@ -21,11 +22,10 @@ use crate::discovery::Type;
 use crate::format::{Columned, Extras, Printer};
 use crate::outcome::Outcome;
 use crate::plain::{self, Asked};
-use crate::record::{Happened, Record, Watched};
+use crate::record::{Record, Watched};
 use crate::screen::{Screen, unread};
 use crate::signals::Stop;
 use crate::status::{self, Context, Informed};
-use crate::until::{self, Until};
 
 /// How often the status line is looked at: what it says changes once a second at most, but a new state
 /// should be seen at once.
@@ -57,8 +57,7 @@ pub(super) struct Watch {
     tally: Tally,
     /// Whether only some objects were asked for.
     selects: bool,
-    /// What of --until has not held so far.
-    unmet: Vec<Until>,
+    conditions: Conditions,
     factory: SharedInformerFactory,
     cluster: Cluster,
 }
@@ -67,7 +66,7 @@ impl Watch {
     pub(super) async fn start(options: Options) -> Result<Self, String> {
         let colour = options.color.on(&io::stderr());
         let mut screen = Screen::new(true, colour);
-        // Who waits for something to be so wants no cluster that was made up.
+        // `--until` never falls back to the demo cluster.
         let cluster = if options.until.is_empty() {
             Cluster::connect_or_embedded(&options.connect).await?
         } else {
@@ -106,7 +105,7 @@ impl Watch {
         factory.start();
         Ok(Self {
             selects: options.scope.selects() || named,
-            unmet: options.until.clone(),
+            conditions: Conditions::new(&options.until, options.any),
             options,
             namespaces,
             sources,
@@ -142,8 +141,7 @@ impl Watch {
         if let Some(count) = self.options.count.filter(|&count| shown < count) {
             return Some(format!("only {shown} of {count} events"));
         }
-        let unmet: Vec<_> = self.unmet.iter().map(ToString::to_string).collect();
-        (!unmet.is_empty()).then(|| format!("not met: {}", unmet.join(" and ")))
+        self.conditions.unmet().map(|unmet| format!("not met: {unmet}"))
     }
 
     async fn follow(&mut self, stop: &mut Stop) -> Result<Ended, String> {
@@ -180,11 +178,15 @@ impl Watch {
             let records = self.take_in(place, event, now);
             self.printer.expect(&records);
             for record in &records {
-                ended = self.show(record)?;
-                if ended.is_some() {
+                self.observe(record);
+                self.show(record)?;
+                // Without --any, all of the objects that there are count, so that they are seen first.
+                if (self.options.count.is_some() || self.options.any) && self.is_met() {
+                    ended = Some(Ended::Met);
                     break;
                 }
             }
+            ended = ended.or_else(|| self.is_met().then_some(Ended::Met));
             if ended.is_some() {
                 break;
             }
@@ -217,8 +219,8 @@ impl Watch {
         }
     }
 
-    fn show(&mut self, record: &Record) -> io::Result<Option<Ended>> {
-        match self.meet(record).and_then(|()| self.printer.print(record)) {
+    fn show(&mut self, record: &Record) -> io::Result<()> {
+        match self.printer.print(record) {
             Ok(Some(text)) => {
                 self.screen.print(&text)?;
                 self.tally.count(record.happened);
@@ -227,23 +229,24 @@ impl Watch {
             // One object that cannot be shown is no reason not to show the others.
             Err(problem) => self.screen.note(&problem),
         }
-        let waiting = self.options.count.is_some() || !self.options.until.is_empty();
-        Ok((waiting && self.missing().is_none()).then_some(Ended::Met))
+        Ok(())
     }
 
-    /// Strikes what is met off the list of what is waited for.
-    fn meet(&mut self, record: &Record) -> Result<(), String> {
-        if self.unmet.is_empty() {
-            return Ok(());
+    fn observe(&mut self, record: &Record) {
+        // An object that cannot be read meets nothing.
+        if let Err(problem) = self.conditions.observe(record) {
+            self.screen.note(&problem);
         }
-        let object = record.value()?;
-        let what = match record.happened {
-            Happened::Add => until::Happened::Added,
-            Happened::Update | Happened::Resync => until::Happened::Updated,
-            Happened::Delete => until::Happened::Deleted,
-        };
-        self.unmet.retain(|until| !until.holds(what, &object));
-        Ok(())
+    }
+
+    /// Returns whether what --count or --until wait for has happened. Before all types are listed, objects
+    /// may be missing that do not meet a condition yet.
+    fn is_met(&self) -> bool {
+        let waiting = self.options.count.is_some() || !self.conditions.is_empty();
+        let whole = self.options.count.is_some()
+            || self.options.any
+            || self.sources.iter().all(|source| source.initial.is_none());
+        waiting && whole && self.missing().is_none()
     }
 
     /// Somebody who sees nothing should know why.
@@ -315,6 +318,7 @@ impl Watch {
                 reconnects: self.tally.reconnects,
                 last: self.tally.last.as_ref().map(|(text, at)| (text.as_str(), *at)),
                 started: self.tally.started,
+                waiting: self.conditions.progress(),
             },
         );
         self.screen.status(line);

@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::errors::kubeconfig;
 use crate::process::{Cluster, Running, tool};
 use crate::support::directory;
+use crate::terminal::Terminal;
 
 #[test]
 fn a_count_that_is_reached_is_success() {
@@ -50,6 +51,56 @@ fn a_condition_is_waited_for() {
     cluster.delete("/api/v1/namespaces/default/pods/a");
     watch.line_with("DELETE");
     assert_eq!(watch.wait().code(), Some(0));
+}
+
+/// As for `kubectl wait`; objects that are added meanwhile count too.
+#[test]
+fn a_condition_is_met_by_all_objects() {
+    let cluster = Cluster::start("until-all");
+    let ready = json!({"metadata": {"labels": {"ready": "yes"}}});
+    let path = |name: &str| format!("/api/v1/namespaces/default/pods/{name}");
+    cluster.pod("a", &json!({"ready": "yes"}));
+    cluster.pod("b", &json!({}));
+    let until = ["pods", "-o", "name", "--until", "metadata.labels.ready=yes"];
+    let mut watch = cluster.watch(&until);
+    assert_eq!([watch.line(), watch.line()], ["pod/a", "pod/b"]);
+    cluster.pod("c", &json!({}));
+    assert_eq!(watch.line(), "pod/c");
+    cluster.patch(&path("b"), &ready);
+    assert_eq!(watch.line(), "pod/b");
+    // One that is gone no longer counts.
+    cluster.pod("d", &json!({}));
+    assert_eq!(watch.line(), "pod/d");
+    cluster.patch(&path("c"), &ready);
+    assert_eq!(watch.line(), "pod/c");
+    cluster.request("DELETE", &path("d"), "application/json", r#"{"gracePeriodSeconds": 0}"#);
+    assert_eq!(watch.wait().code(), Some(0));
+
+    cluster.pod("e", &json!({}));
+    cluster.pod("f", &json!({}));
+    let run = cluster.run(&[&until[..], &["--timeout", "300ms"]].concat());
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let expected =
+        "not met: metadata.labels.ready=yes by 2 of 5 objects (default/e, default/f), within";
+    assert!(run.stderr.contains(expected), "{run:?}");
+    let run = cluster.run(&[&until[..], &["--any"]].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "pod/a\n"), "{run:?}");
+    let run = cluster.run(&["pods", "--any"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("--until"), "{run:?}");
+}
+
+#[test]
+fn the_status_line_says_what_is_waited_for() {
+    let cluster = Cluster::start("until-status");
+    cluster.pod("a", &json!({"ready": "yes"}));
+    cluster.pod("b", &json!({}));
+    let arguments = ["watch", "pods", "--until", "metadata.labels.ready=yes"];
+    let mut terminal = Terminal::start(cluster.tool(&arguments), 120);
+    terminal.shows("waiting for metadata.labels.ready=yes by all, 1 of 2");
+    let ready = json!({"metadata": {"labels": {"ready": "yes"}}});
+    cluster.patch("/api/v1/namespaces/default/pods/b", &ready);
+    assert_eq!(terminal.wait().code(), Some(0));
 }
 
 #[test]
