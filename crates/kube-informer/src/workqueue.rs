@@ -1,9 +1,9 @@
-//! A work queue: each task is in it at most once, and with at most one worker.
+//! A work queue that holds each task at most once and hands it to at most one worker at a time.
 //!
-//! Handlers put keys in, workers take them out. However often a key is added while it waits, it is
-//! handed out once; if it is added while a worker has it, it is handed out again when that worker has
-//! finished. This is what makes a reconcile loop out of events: it is told *that* something changed, and
-//! reads the cache to see what.
+//! Handlers add keys and workers take them. A key that is added several times while it is queued is handed out
+//! once. A key that is added while a worker is processing it is handed out again when that worker finishes.
+//! This turns events into a reconcile loop: a worker learns *that* an object changed, and reads the cache to
+//! see its current state.
 //!
 //! ```
 //! use kube_informer::{ObjectKey, WorkQueue};
@@ -33,16 +33,15 @@
 //!
 //! # Order
 //!
-//! Tasks are handed out by priority, and in the order in which they were first added within one.
-//! [`add`](WorkQueue::add) gives priority 0, and
-//! [`enqueue`](crate::HandlerBuilder::enqueue) puts initial lists and resyncs below it ([`LOW_PRIORITY`]),
-//! so that a change is not kept waiting by a hundred thousand objects that are as they were. No priority
-//! is starved: every sixteenth task is the one that has waited longest.
+//! Tasks are handed out by priority, and in the order in which they were first added within a priority.
+//! [`add`](WorkQueue::add) uses priority 0. [`enqueue`](crate::HandlerBuilder::enqueue) queues initial lists
+//! and resyncs below it, at [`LOW_PRIORITY`], so that a change does not wait behind a hundred thousand
+//! unchanged objects. No priority starves: every sixteenth task is the one that has waited longest.
 //!
 //! # Time
 //!
-//! Tasks that are [added for later](WorkQueue::add_after) cost no task and no timer each: one of the
-//! workers that wait sleeps until the next is due. While all workers are busy nothing has to be woken.
+//! A task that is [added for later](WorkQueue::add_after) needs no Tokio task and no timer of its own: one of
+//! the idle workers sleeps until the next task is due. While all workers are busy, no wakeup is needed.
 
 mod in_progress;
 mod limiter;
@@ -71,41 +70,42 @@ pub use limiter::{
 use shared::{Place, Shared, Wait};
 use state::{Due, Nanos, Taken};
 
-/// Which lock the queue has: tests that try every interleaving have another.
+/// The queue's lock. The tests that explore every interleaving substitute their own.
 mod sync {
     pub(super) use parking_lot::Mutex;
 }
 
-/// The priority of tasks that are added because of an initial list or a resync: below every change.
-/// controller-runtime has the same number.
+/// The priority of tasks that are added because of an initial list or a resync. It is lower than that of any
+/// change, and the same number as in controller-runtime.
 pub const LOW_PRIORITY: i32 = -100;
 
-/// Anything that can be queued.
+/// A value that can be queued. Implemented for every type that meets the bounds.
 pub trait Task: Clone + Eq + Hash + Send + Sync + 'static {}
 impl<T: Clone + Eq + Hash + Send + Sync + 'static> Task for T {}
 
-/// A work queue. Cheap to clone; see the [module](self).
+/// A deduplicating work queue with priorities, delays and rate limiting. Cheap to clone; see the
+/// [module documentation](self).
 pub struct WorkQueue<T: Task = ObjectKey>(Arc<Inner<T>>);
 
 struct Inner<T: Task> {
     name: OnceLock<Arc<str>>,
-    /// Decided at the latest when it is first asked.
+    /// Set when it is first used, at the latest.
     limiter: OnceLock<Box<dyn RateLimiter<T>>>,
-    /// Times are counted from here.
+    /// The creation time of the queue: all other times are relative to it.
     made: Instant,
     shared: Shared<T>,
     measured: Measured,
 }
 
-/// Durations, for metrics.
+/// Histograms of durations, for metrics.
 pub(crate) struct Measured {
-    /// From the moment at which a task was ready until a worker took it.
+    /// From when a task became ready until a worker took it.
     pub(crate) waited: Histogram,
-    /// From then until the worker had finished.
+    /// From when a worker took a task until it finished.
     pub(crate) worked: Histogram,
 }
 
-/// How a task is added, beside at once and with priority 0.
+/// Options for [`WorkQueue::add_with`]. The default adds a task immediately, with priority 0.
 ///
 /// ```
 /// use std::time::Duration;
@@ -119,56 +119,57 @@ pub(crate) struct Measured {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct AddOptions {
-    /// Those of a higher priority are handed out first.
+    /// The priority. Tasks with a higher one are handed out first.
     pub priority: i32,
-    /// Not before this time has passed.
+    /// A delay before the task becomes ready.
     pub after: Option<Duration>,
-    /// Not before the rate limiter allows it. If `after` is given too, the shorter of the two counts.
+    /// Whether to count a failure and delay the task as the rate limiter demands. If `after` is set too, the
+    /// shorter of the two delays applies.
     pub rate_limited: bool,
 }
 
-/// A queue at a glance.
+/// A snapshot of a queue's state.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct QueueStatus<T = ObjectKey> {
-    /// Its name; empty if it was given none.
+    /// The name of the queue; empty if it has none.
     pub name: Arc<str>,
-    /// Tasks that a worker could take now.
+    /// The number of tasks that a worker could take now.
     pub ready: usize,
-    /// Tasks that are due later.
+    /// The number of tasks that are due later.
     pub delayed: usize,
-    /// Tasks that workers have.
+    /// The number of tasks that workers are processing.
     pub running: usize,
-    /// How long the task that is ready and has waited longest has done so.
+    /// How long the longest-waiting ready task has been ready.
     pub longest_waiting: Option<Duration>,
-    /// The task that a worker has had for longest, and for how long.
+    /// The task that has been in progress longest, and for how long.
     pub longest_running: Option<(T, Duration)>,
-    /// How long all tasks that workers have had been with them, added up. If it grows by more than a
-    /// second per second for each worker, nothing gets finished.
+    /// The total time that the tasks now in progress have been in progress. If it grows by one second per
+    /// second for each worker, no worker is finishing anything.
     pub unfinished_work: Duration,
-    /// How often tasks were added; those that were ready already are not counted.
+    /// The number of adds so far, not counting those of tasks that were already ready.
     pub adds: u64,
-    /// How often tasks were added for later or retried.
+    /// The number of times that tasks were added for later or retried.
     pub retries: u64,
-    /// It takes no more tasks.
+    /// Whether the queue has been shut down and accepts no more tasks.
     pub is_shut_down: bool,
 }
 
 impl<T: Task> WorkQueue<T> {
-    /// A queue with client-go's limits for tasks that fail: 5 ms to 1,000 s for each of them, ten a
-    /// second for all of them ([`default_controller_limiter`]).
+    /// Creates a queue with client-go's default limits for failed tasks: 5 ms to 1,000 s for each task, and ten
+    /// retries per second overall (see [`default_controller_limiter`]).
     pub fn new() -> Self {
         Self::with_rate_limiter(default_controller_limiter())
     }
 
-    /// A queue with another limiter.
+    /// Creates a queue with the given rate limiter.
     pub fn with_rate_limiter(limiter: impl RateLimiter<T>) -> Self {
         let queue = Self::undecided();
         queue.decide(limiter);
         queue
     }
 
-    /// A queue whose limiter can still be chosen. If none is, tasks wait from 5 ms to 1,000 s each.
+    /// Creates a queue whose rate limiter can still be chosen. If none is, each task waits 5 ms to 1,000 s.
     pub(crate) fn undecided() -> Self {
         Self(Arc::new(Inner {
             name: OnceLock::new(),
@@ -182,7 +183,7 @@ impl<T: Task> WorkQueue<T> {
         }))
     }
 
-    /// Chooses the limiter, unless there is one already.
+    /// Sets the rate limiter, unless the queue already has one.
     pub(crate) fn decide(&self, limiter: impl RateLimiter<T>) {
         let _ = self.0.limiter.set(Box::new(limiter));
     }
@@ -192,41 +193,40 @@ impl<T: Task> WorkQueue<T> {
         &**self.0.limiter.get_or_init(|| Box::new(ItemExponential::new(base, max)))
     }
 
-    /// Names it, for status and metrics. The first name stays.
+    /// Sets the queue's name, which appears in its status and metrics. Only the first name is used.
     pub fn name(self, name: impl Into<Arc<str>>) -> Self {
         let _ = self.0.name.set(name.into());
         self
     }
 
-    /// Queues a task. One that is queued already stays where it is; one that a worker has is queued
-    /// when that has finished.
+    /// Adds a task. A task that is already queued keeps its place. A task that a worker is processing is queued
+    /// again when that worker finishes.
     ///
-    /// After [`shut_down`](Self::shut_down) this does nothing.
+    /// Does nothing after [`shut_down`](Self::shut_down).
     pub fn add(&self, task: T) {
         self.add_with_priority(task, 0);
     }
 
-    /// Queues a task, before all of a lower priority. One that is queued already moves up to the end of
-    /// a higher priority, and never down.
+    /// Adds a task ahead of all tasks with a lower priority. A task that is already queued with a lower priority
+    /// moves to the end of the higher one; it never moves down.
     pub fn add_with_priority(&self, task: T, priority: i32) {
         self.0.shared.add(task, priority, self.now());
     }
 
-    /// Queues a task once this time has passed. If it is to be queued later already, the earlier time
-    /// counts.
+    /// Adds a task after a delay. If the task is already scheduled, the earlier time applies.
     ///
-    /// An [`add`](Self::add) before then does not cancel it: a task that is due at a time is handed out
-    /// at that time or after it.
+    /// An [`add`](Self::add) in the meantime does not cancel it: a scheduled task is always handed out at its
+    /// time or later.
     pub fn add_after(&self, task: T, delay: Duration) {
         self.add_with(task, AddOptions { after: Some(delay), ..AddOptions::default() });
     }
 
-    /// Counts a failure of a task, and queues it when the rate limiter allows that.
+    /// Counts a failure of a task, and adds the task after the rate limiter's delay.
     pub fn add_rate_limited(&self, task: T) {
         self.add_with(task, AddOptions { rate_limited: true, ..AddOptions::default() });
     }
 
-    /// Queues a task as the options say.
+    /// Adds a task with the given options.
     pub fn add_with(&self, task: T, options: AddOptions) {
         let limited = options.rate_limited.then(|| self.limiter().when(&task));
         let delay = limited.into_iter().chain(options.after).min();
@@ -236,29 +236,29 @@ impl<T: Task> WorkQueue<T> {
         }
     }
 
-    /// Forgets the failures of a task. [`InProgress::done`] does so too.
+    /// Forgets the failures of a task. [`InProgress::done`] does this too.
     pub fn forget(&self, task: &T) {
         self.limiter().forget(task);
     }
 
-    /// How often a task has failed since it was last forgotten.
+    /// Returns how many times a task has failed since it was last forgotten.
     pub fn num_requeues(&self, task: &T) -> u32 {
         self.limiter().num_requeues(task)
     }
 
-    /// Waits for the next task. `None` once the queue has been shut down and nothing is left to hand out.
+    /// Waits for the next task. Returns `None` once the queue has been shut down and has nothing left to hand out.
     ///
-    /// Cancel safe: a task is either given to the caller or still in the queue.
+    /// Cancel safe: a task is either returned to the caller or still in the queue.
     ///
     /// # Panics
     ///
-    /// If something is due later and this is polled outside of a Tokio runtime with timers.
+    /// Panics if a task is due later and this is polled outside of a Tokio runtime with timers enabled.
     pub async fn get(&self) -> Option<InProgress<T>> {
         let taken = Get { queue: self, place: Place::default(), sleep: None }.await;
         taken.map(|taken| self.hand_out(taken))
     }
 
-    /// The next task, if there is one now.
+    /// Takes the next task, if one is ready.
     pub fn try_get(&self) -> Option<InProgress<T>> {
         let taken = self.0.shared.take(self.now());
         taken.map(|taken| self.hand_out(taken))
@@ -269,26 +269,26 @@ impl<T: Task> WorkQueue<T> {
         InProgress::new(self.clone(), taken)
     }
 
-    /// A worker has finished a task that it took at this time.
+    /// Records the duration of a task that a worker took at this time and has finished.
     fn record_work(&self, taken_at: Nanos) {
-        // Without metrics the clock need not be read.
+        // The clock is read only if metrics are enabled.
         if cfg!(feature = "metrics") {
             let worked = Duration::from_nanos(self.now().saturating_sub(taken_at));
             self.0.measured.worked.record_duration(worked);
         }
     }
 
-    /// How many tasks are ready: neither those that workers have, nor those that are due later.
+    /// Returns the number of ready tasks. Tasks that are in progress or due later are not counted.
     pub fn len(&self) -> usize {
         self.0.shared.look(self.now(), |state| state.counts().ready)
     }
 
-    /// Whether no task is ready.
+    /// Returns whether no task is ready.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The queue at a glance.
+    /// Returns a snapshot of the queue's state.
     pub fn status(&self) -> QueueStatus<T> {
         let now = self.now();
         let since = |then: Nanos| Duration::from_nanos(now.saturating_sub(then));
@@ -309,22 +309,22 @@ impl<T: Task> WorkQueue<T> {
         })
     }
 
-    /// Takes no more tasks, and forgets those that are due later. [`get`](Self::get) still hands out
-    /// those that are ready, and those that were added again while a worker has them, and then `None`.
+    /// Stops accepting tasks, and drops those that are due later. [`get`](Self::get) still hands out tasks that
+    /// are ready and tasks that were added again while in progress, and then returns `None`.
     pub fn shut_down(&self) {
         self.0.shared.shut_down(self.now());
     }
 
-    /// [Shuts it down](Self::shut_down), and waits until every task that is in it has been finished.
+    /// [Shuts down](Self::shut_down) the queue, and waits until every task in it has been finished.
     ///
-    /// Workers have to go on taking tasks for that. A task that fails meanwhile is not retried. To wait
-    /// no longer than some time, drop the future: `tokio::time::timeout` does.
+    /// Workers must keep taking tasks in the meantime. A task that fails is not retried. To limit the wait, drop
+    /// the future, for example with `tokio::time::timeout`.
     pub async fn drain(&self) {
         self.shut_down();
         poll_fn(|context| self.0.shared.poll_drained(context.waker())).await;
     }
 
-    /// Reads the queue for metrics for as long as it exists.
+    /// Creates a closure that reads the queue for metrics for as long as the queue exists.
     #[cfg(feature = "metrics")]
     pub(crate) fn reader<R>(
         &self,
@@ -347,16 +347,16 @@ impl<T: Task> WorkQueue<T> {
     }
 }
 
-/// Five centuries are as good as never.
+/// Converts a duration, saturating after five centuries.
 fn nanos(time: Duration) -> Nanos {
     Nanos::try_from(time.as_nanos()).unwrap_or(Nanos::MAX)
 }
 
-/// A worker that waits for a task.
+/// The future of a worker that waits for a task.
 struct Get<'a, T: Task> {
     queue: &'a WorkQueue<T>,
     place: Place,
-    /// Of the one worker that looks at the clock.
+    /// The timer, if this worker is the timekeeper.
     sleep: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,4 +1,4 @@
-//! A task that a worker has.
+//! A task that is in progress.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,14 +10,14 @@ use crate::ObjectKey;
 use super::state::Taken;
 use super::{Task, WorkQueue};
 
-/// How long a task waits whose rate limiter has panicked.
+/// The delay of a task whose rate limiter has panicked.
 const WAIT_WITHOUT_LIMITER: Duration = Duration::from_secs(1);
 
-/// A task that a worker has: no other gets it meanwhile. It reads like the task itself.
+/// A task that a worker is processing. No other worker receives it in the meantime. Dereferences to the task.
 ///
-/// It ends with [`done`](Self::done), [`retry`](Self::retry) or [`again_after`](Self::again_after).
-/// Dropped without one of them (by `?`, a panic, or a worker that is cancelled) it is retried: a task is
-/// neither lost nor held for ever.
+/// The worker ends it with [`done`](Self::done), [`retry`](Self::retry) or [`again_after`](Self::again_after).
+/// If it is dropped without any of these (by `?`, a panic or a cancelled worker), it is retried: a task is
+/// never lost and never held forever.
 #[must_use = "a task that is dropped without `done` is retried"]
 pub struct InProgress<T: Task = ObjectKey> {
     queue: WorkQueue<T>,
@@ -30,7 +30,7 @@ enum Outcome {
     Done,
     Retry,
     After(Duration),
-    /// Not tried: its failures are neither counted nor forgotten.
+    /// Not attempted: the failure count stays as it is.
     PutBack(Duration),
 }
 
@@ -39,37 +39,38 @@ impl<T: Task> InProgress<T> {
         Self { queue, taken, outcome: Outcome::Retry }
     }
 
-    /// It went well, or is given up: its failures are forgotten.
+    /// Finishes the task, because it succeeded or is given up. Its failures are forgotten.
     pub fn done(mut self) {
         self.outcome = Outcome::Done;
     }
 
-    /// It failed: it is queued again when the rate limiter allows that.
+    /// Reports a failure. The task is queued again after the rate limiter's delay.
     pub fn retry(mut self) {
         self.outcome = Outcome::Retry;
     }
 
-    /// It went well for now: its failures are forgotten, and it is queued again after this time.
+    /// Finishes the task, forgets its failures, and queues it again after the delay.
     pub fn again_after(mut self, delay: Duration) {
         self.outcome = Outcome::After(delay);
     }
 
-    /// It was not tried, and is queued again after this time.
+    /// Returns the task unattempted, and queues it again after the delay.
     pub(crate) fn put_back(mut self, delay: Duration) {
         self.outcome = Outcome::PutBack(delay);
     }
 
-    /// How often it has failed since it last went well.
+    /// Returns the number of failures since the task last succeeded.
     pub fn failures(&self) -> u32 {
         self.queue.num_requeues(&self.taken.task)
     }
 
-    /// The priority that it was handed out with.
+    /// Returns the priority with which the task was handed out.
     pub fn priority(&self) -> i32 {
         self.taken.priority
     }
 
-    /// When it is to be queued again. Limiters are code of others, and this may be part of a panic.
+    /// Returns the delay until the task is queued again, if any. Limiters are user code, and this may run during a
+    /// panic.
     fn delay(&self) -> Option<Duration> {
         let limiter = self.queue.limiter();
         let wait = catch_unwind(AssertUnwindSafe(|| match self.outcome {

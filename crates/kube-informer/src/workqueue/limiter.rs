@@ -1,4 +1,4 @@
-//! How long a task that has failed waits before it is tried again.
+//! Rate limiters: delays before failed tasks are retried.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,12 +9,13 @@ use tokio::time::Instant;
 
 use super::Task;
 
-/// As good as never, and still a time that can be reckoned with.
+/// Effectively never, yet small enough for arithmetic on times.
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// How long a task that has failed waits before it is tried again. client-go's `TypedRateLimiter`.
+/// Decides how long a failed task waits before it is retried. The counterpart of client-go's
+/// `TypedRateLimiter`.
 ///
-/// It is called without any lock, from any worker.
+/// Called without any lock held, from any worker.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,13 +29,13 @@ const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// assert_eq!(limiter.when(&"web-0").as_millis(), 5);
 /// ```
 pub trait RateLimiter<T>: Send + Sync + 'static {
-    /// Counts one more failure of this task, and says how long it has to wait.
+    /// Counts one more failure of this task, and returns how long the task must wait.
     fn when(&self, task: &T) -> Duration;
 
-    /// The task is done, or is given up: its failures no longer count.
+    /// Resets the failures of a task, because it succeeded or is given up.
     fn forget(&self, task: &T);
 
-    /// How often the task has failed since it was last forgotten.
+    /// Returns how many times the task has failed since it was last forgotten.
     fn num_requeues(&self, task: &T) -> u32;
 }
 
@@ -50,20 +51,20 @@ impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Box<L> {
     }
 }
 
-/// client-go's default for controllers: each task waits from 5 ms, twice as long after each failure, up
-/// to 1,000 s; and all of them together are retried ten times a second, after a burst of a hundred.
+/// Returns client-go's default limiter for controllers: each task waits 5 ms, doubled after each failure up to
+/// 1,000 s, and all tasks together are retried ten times per second, after a burst of a hundred.
 pub fn default_controller_limiter<T: Task>() -> impl RateLimiter<T> {
     let item = ItemExponential::new(Duration::from_millis(5), Duration::from_secs(1000));
     MaxOf::new().and(item).and(TokenBucket::new(10.0, 100))
 }
 
-/// client-go's default without a limit for all of them together: each task waits from 1 ms, twice as
-/// long after each failure, up to 1,000 s.
+/// Returns client-go's default limiter without an overall limit: each task waits 1 ms, doubled after each
+/// failure up to 1,000 s.
 pub fn default_item_limiter<T: Task>() -> impl RateLimiter<T> {
     ItemExponential::new(Duration::from_millis(1), Duration::from_secs(1000))
 }
 
-/// How often each task has failed.
+/// The failure count of each task.
 struct Failures<T>(Mutex<HashMap<T, u32>>);
 
 impl<T: Task> Failures<T> {
@@ -71,7 +72,7 @@ impl<T: Task> Failures<T> {
         Self(Mutex::new(HashMap::new()))
     }
 
-    /// Counts one more, and says how many there were before.
+    /// Counts one more failure, and returns how many there were before.
     fn add(&self, task: &T) -> u32 {
         let mut failures = self.0.lock();
         let before = failures.entry(task.clone()).or_default();
@@ -82,10 +83,10 @@ impl<T: Task> Failures<T> {
 
     fn forget(&self, task: &T) {
         let mut failures = self.0.lock();
-        // Mostly nothing has failed, and then nothing has to be hashed.
+        // Usually no task has failed, and then nothing needs to be hashed.
         let forgotten = if failures.is_empty() { None } else { failures.remove_entry(task) };
         drop(failures);
-        // Tasks are dropped without the lock.
+        // A task is dropped without the lock held.
         drop(forgotten);
     }
 
@@ -94,7 +95,7 @@ impl<T: Task> Failures<T> {
     }
 }
 
-/// Each task waits twice as long after each failure. client-go's
+/// A limiter that doubles a task's delay after each failure. The counterpart of client-go's
 /// `TypedItemExponentialFailureRateLimiter`.
 pub struct ItemExponential<T> {
     base: Duration,
@@ -103,7 +104,7 @@ pub struct ItemExponential<T> {
 }
 
 impl<T: Task> ItemExponential<T> {
-    /// `base` after the first failure, never longer than `max`.
+    /// Creates a limiter that waits `base` after the first failure, and never longer than `max`.
     pub fn new(base: Duration, max: Duration) -> Self {
         Self { base, max, failures: Failures::new() }
     }
@@ -122,7 +123,7 @@ impl<T: Task> RateLimiter<T> for ItemExponential<T> {
     }
 }
 
-/// Each task is retried soon for a few times, and then slowly. client-go's
+/// A limiter that retries each task quickly a few times, and slowly from then on. The counterpart of client-go's
 /// `TypedItemFastSlowRateLimiter`.
 ///
 /// ```
@@ -141,7 +142,7 @@ pub struct ItemFastSlow<T> {
 }
 
 impl<T: Task> ItemFastSlow<T> {
-    /// `fast` after each of the first `fast_attempts` failures, `slow` after all others.
+    /// Creates a limiter that waits `fast` after each of the first `fast_attempts` failures, and `slow` after that.
     pub fn new(fast: Duration, slow: Duration, fast_attempts: u32) -> Self {
         Self { fast, slow, fast_attempts, failures: Failures::new() }
     }
@@ -159,8 +160,8 @@ impl<T: Task> RateLimiter<T> for ItemFastSlow<T> {
     }
 }
 
-/// All tasks together are retried so many times a second. client-go's `TypedBucketRateLimiter`. Tasks
-/// are not told apart: it counts no failures, and forgets none.
+/// A limiter of the overall retry rate of all tasks. The counterpart of client-go's `TypedBucketRateLimiter`.
+/// It does not distinguish tasks, so it neither counts nor forgets failures.
 ///
 /// ```
 /// use std::time::Duration;
@@ -175,7 +176,7 @@ impl<T: Task> RateLimiter<T> for ItemFastSlow<T> {
 /// ```
 #[derive(Debug)]
 pub struct TokenBucket {
-    /// How long it takes until there is one token more.
+    /// The time until the next token.
     interval: Duration,
     burst: u32,
     /// When the bucket will be full again.
@@ -183,9 +184,9 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// `per_second` retries, and as many as `burst` at once after a pause.
+    /// Creates a limiter that allows `per_second` retries, and up to `burst` at once after a pause.
     ///
-    /// A rate of zero or less, or one that is no number, lets only the first `burst` through.
+    /// If the rate is zero, negative or not a number, only the first `burst` retries are allowed.
     pub fn new(per_second: f64, burst: u32) -> Self {
         let interval = Duration::try_from_secs_f64(per_second.recip());
         let interval = interval.ok().filter(|_| per_second > 0.0).unwrap_or(CENTURY);
@@ -200,7 +201,7 @@ impl<T> RateLimiter<T> for TokenBucket {
         let mut full = self.full.lock();
         let before = full.map_or(Duration::ZERO, |full| full.saturating_duration_since(now));
         let after = before.saturating_add(self.interval);
-        // Further away than time goes: it stays as far as it is.
+        // A time that cannot be represented leaves the bucket as it is.
         *full = now.checked_add(after).or(*full);
         after.saturating_sub(self.interval.saturating_mul(self.burst))
     }
@@ -210,19 +211,19 @@ impl<T> RateLimiter<T> for TokenBucket {
     }
 }
 
-/// The longest wait of several limiters. client-go's `TypedMaxOfRateLimiter`.
+/// A limiter that returns the longest delay of several limiters. The counterpart of client-go's
+/// `TypedMaxOfRateLimiter`.
 ///
-/// All of them are asked each time: a token of a bucket is used up also if another limiter has the task
-/// wait for longer.
+/// Every limiter is asked each time: a bucket loses a token even if another limiter's delay is longer.
 pub struct MaxOf<T>(Vec<Box<dyn RateLimiter<T>>>);
 
 impl<T: Task> MaxOf<T> {
-    /// None yet: nothing has to wait.
+    /// Creates a limiter without any parts, which delays nothing.
     pub fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// The same, with one limiter more.
+    /// Adds a limiter.
     pub fn and(mut self, limiter: impl RateLimiter<T>) -> Self {
         self.0.push(Box::new(limiter));
         self
@@ -247,7 +248,7 @@ impl<T: Task> RateLimiter<T> for MaxOf<T> {
     }
 }
 
-/// Another limiter, whose waits are never longer than this. client-go's `TypedWithMaxWaitRateLimiter`.
+/// A limiter that caps another limiter's delays. The counterpart of client-go's `TypedWithMaxWaitRateLimiter`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -264,7 +265,7 @@ pub struct WithMaxWait<L> {
 }
 
 impl<L> WithMaxWait<L> {
-    /// `limiter`, but never longer than `max`.
+    /// Caps the delays of `limiter` at `max`.
     pub fn new(limiter: L, max: Duration) -> Self {
         Self { limiter, max }
     }
@@ -282,7 +283,7 @@ impl<T, L: RateLimiter<T>> RateLimiter<T> for WithMaxWait<L> {
     }
 }
 
-/// Never the tasks: their names are other people's.
+/// Omits the tasks, which may carry private names.
 impl<T> fmt::Debug for ItemExponential<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ItemExponential")

@@ -1,8 +1,7 @@
-//! The queue between tasks and threads: one lock, and who waits for what.
+//! The thread-safe queue: the state behind one lock, and the workers that wait for it.
 //!
-//! Nothing here knows what time it is or how to sleep: a worker that has to wait is told until when.
-//! Wakers and tasks are given back to be woken and dropped when the lock is free, since both run code
-//! of others.
+//! This module neither reads the clock nor sleeps: it returns to a waiting worker the time until which to wait.
+//! Wakers and tasks are woken and dropped after the lock is released, since both run user code.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -14,20 +13,20 @@ use super::state::{Due, Effect, Hashed, Nanos, State, Taken};
 use super::sync::Mutex;
 
 pub(super) struct Shared<T> {
-    /// Outside of the lock, so that tasks are hashed without it.
+    /// Outside of the lock, so that tasks are hashed without holding it.
     hasher: DefaultHashBuilder,
     inner: Mutex<Inner<T>>,
 }
 
 struct Inner<T> {
     state: State<T>,
-    /// Workers that wait for a task, those that have waited longest first.
+    /// Workers that wait for a task, longest-waiting first.
     waiting: VecDeque<Waiter>,
     last_waiter: u64,
-    /// The one of them that sleeps until the next task is due. There is one whenever a worker waits
-    /// and something is due later; it is woken when it is appointed, and finds out when it is polled.
+    /// The waiting worker that sleeps until the next task is due. There is one whenever a worker waits and a
+    /// task is due later. A worker is woken when it is appointed, and learns of it when it is polled.
     timekeeper: Option<u64>,
-    /// Those who wait until nothing is left to do.
+    /// Callers of `drain`.
     draining: Vec<Waker>,
 }
 
@@ -36,17 +35,17 @@ struct Waiter {
     waker: Waker,
 }
 
-/// A place in the line of waiting workers.
+/// A worker's place in the line of waiting workers.
 #[derive(Default)]
 pub(super) struct Place(Option<u64>);
 
-/// Nothing to do yet.
+/// No task is ready.
 pub(super) struct Wait {
-    /// Ask again at this time, if not woken before.
+    /// The time at which to ask again, if not woken before.
     pub(super) until: Option<Nanos>,
 }
 
-/// To be done when the lock is free.
+/// Wakers to wake once the lock is released.
 #[must_use]
 struct Woken(Vec<Waker>);
 
@@ -71,7 +70,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
     pub(super) fn add(&self, task: T, priority: i32, now: Nanos) {
         let hash = Hashed::of(&task, &self.hasher);
         let _spare = self.with(|inner| {
-            // What is due has come before it.
+            // Tasks that have come due go first.
             let due = inner.state.come_due(now);
             let (more, spare) = inner.state.add(task, hash, priority, now);
             (spare, inner.wake(due + usize::from(more)))
@@ -87,7 +86,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         });
     }
 
-    /// Takes a task if there is one now.
+    /// Takes a task if one is ready.
     pub(super) fn take(&self, now: Nanos) -> Option<Taken<T>> {
         self.with(|inner| {
             let due = inner.state.come_due(now);
@@ -97,9 +96,9 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         })
     }
 
-    /// Takes a task for a worker, or gives the worker a place in the line. `None` if there will be no
-    /// more: as long as a task is to be done again, a worker has to stay for it, and its own may
-    /// not come back.
+    /// Takes a task for a worker, or gives the worker a place in line. Returns `None` if there will be no more
+    /// tasks. While a task is still to be repeated, a worker has to stay for it: the worker that runs it may not
+    /// come back.
     pub(super) fn poll_take(
         &self,
         place: &mut Place,
@@ -112,7 +111,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
             let taken = inner.state.take(now);
             if taken.is_some() || inner.state.is_over() {
                 inner.leave(place);
-                // One of those that came due is this worker's.
+                // This worker takes one of the tasks that came due.
                 let woken = inner.wake(due.saturating_sub(usize::from(taken.is_some())));
                 return (taken, woken);
             }
@@ -122,7 +121,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         wait.map_or(Ok(taken), Err)
     }
 
-    /// A worker that waited does so no longer. A task that it was woken for is for another one.
+    /// Removes a worker from the line. If it has been woken for a task, another worker is woken instead.
     pub(super) fn stop_waiting(&self, place: &mut Place) {
         if place.0.is_none() {
             return;
@@ -133,7 +132,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         });
     }
 
-    /// A worker has finished. The clock is read only if the task may be ready again.
+    /// Marks a task as finished. The clock is read only if the task may be ready again.
     pub(super) fn finish(&self, slot: u32, now: impl FnOnce() -> Nanos) {
         let _task = self.with(|inner| {
             let again = inner.state.may_be_again(slot);
@@ -145,7 +144,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         });
     }
 
-    /// The same, and the task is due later.
+    /// Marks a task as finished and schedules it for later.
     pub(super) fn finish_until(&self, slot: u32, priority: i32, due: Due) {
         let _task = self.with(|inner| {
             let came_due = inner.state.come_due(due.now);
@@ -156,7 +155,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         });
     }
 
-    /// Takes nothing more. What is due by now is handed out, whether or not a worker has noticed.
+    /// Stops accepting tasks. Tasks that are due by now are still handed out, even if no worker has noticed yet.
     pub(super) fn shut_down(&self, now: Nanos) {
         let _tasks = self.with(|inner| {
             inner.state.come_due(now);
@@ -168,7 +167,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         });
     }
 
-    /// Ready when it has been shut down and nothing is left to do.
+    /// Completes when the queue has been shut down and nothing is left to do.
     pub(super) fn poll_drained(&self, waker: &Waker) -> Poll<()> {
         let mut inner = self.inner.lock();
         if inner.state.is_drained() {
@@ -180,7 +179,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         Poll::Pending
     }
 
-    /// Looks at the state, in which everything is ready that is due by now.
+    /// Reads the state after making ready every task that is due by now.
     pub(super) fn look<R>(&self, now: Nanos, look: impl FnOnce(&State<T>) -> R) -> R {
         self.with(|inner| {
             let due = inner.state.come_due(now);
@@ -188,7 +187,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         })
     }
 
-    /// Changes the state. Those whom that wakes are woken when the lock is free.
+    /// Changes the state, and wakes the affected workers after releasing the lock.
     fn with<R>(&self, change: impl FnOnce(&mut Inner<T>) -> (R, Woken)) -> R {
         let (result, _woken) = change(&mut self.inner.lock());
         result
@@ -196,7 +195,7 @@ impl<T: Clone + Eq + Hash> Shared<T> {
 }
 
 impl<T: Clone + Eq + Hash> Inner<T> {
-    /// Wakes as many workers as there are more tasks, and all of them if there will be no more.
+    /// Wakes one worker per new task, or all workers if there will be no more tasks.
     fn wake(&mut self, tasks: usize) -> Woken {
         let count = if self.state.is_over() { usize::MAX } else { tasks };
         let count = count.min(self.waiting.len());
@@ -214,7 +213,7 @@ impl<T: Clone + Eq + Hash> Inner<T> {
         Woken(woken)
     }
 
-    /// The same after a change. The timekeeper sleeps for too long if something is due earlier.
+    /// Wakes workers after a change, including the timekeeper if a task is now due earlier.
     fn wake_for(&mut self, came_due: usize, effect: Effect) -> Woken {
         let mut woken = self.wake(came_due + usize::from(effect.ready));
         if effect.earlier {
@@ -224,8 +223,8 @@ impl<T: Clone + Eq + Hash> Inner<T> {
         woken
     }
 
-    /// Makes the last in the line the timekeeper, if there has to be one and is none: the last is the
-    /// one that will wait longest.
+    /// Appoints the last worker in line as the timekeeper, if one is needed and there is none. The last worker
+    /// will wait longest.
     fn appoint(&mut self) -> Option<Waker> {
         if self.timekeeper.is_some() || self.state.next_due().is_none() {
             return None;
@@ -235,7 +234,7 @@ impl<T: Clone + Eq + Hash> Inner<T> {
         Some(last.waker.clone())
     }
 
-    /// Puts a worker into the line, or keeps it there.
+    /// Adds a worker to the line, or keeps its place.
     fn wait(&mut self, place: &mut Place, waker: &Waker) -> Wait {
         let known = self.waiting.iter_mut().find(|waiter| Some(waiter.id) == place.0);
         let id = if let Some(waiter) = known {
@@ -254,7 +253,7 @@ impl<T: Clone + Eq + Hash> Inner<T> {
         Wait { until: due.filter(|_| self.timekeeper == Some(id)) }
     }
 
-    /// Takes a worker out of the line. False if it had been woken, or was not in it.
+    /// Removes a worker from the line. Returns false if it had been woken or was not in line.
     fn leave(&mut self, place: &mut Place) -> bool {
         let Some(id) = place.0.take() else { return false };
         if self.timekeeper == Some(id) {

@@ -1,8 +1,8 @@
-//! The state of each task in the queue. No clock, no lock, no waiting: those are in `shared`.
+//! The state of each task in the queue, without clock, locks or waiting, which are in `shared`.
 //!
-//! A task has one slot for as long as the queue knows it, whatever it is doing: ready, with a worker,
-//! due later, or several of these. Lists are threaded through the slots, so that moving a task from one
-//! to another allocates nothing.
+//! A task occupies one slot for as long as the queue knows it, in whatever state it is: ready, in progress, due
+//! later, or several of these. Linked lists run through the slots, so moving a task between lists allocates
+//! nothing.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -11,35 +11,35 @@ use std::hash::{BuildHasher, Hash};
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Nanoseconds since the queue was made: half the size of an `Instant`, and there are three per task.
+/// Nanoseconds since the queue was created: half the size of an `Instant`, and each task has three.
 pub(super) type Nanos = u64;
 
-/// Every so many tasks the one that has waited longest is next, whatever its priority: however many
-/// of a higher priority keep coming, those below get this share.
+/// Every so many tasks, the longest-waiting one is next regardless of its priority. However many tasks of a
+/// higher priority keep arriving, the lower ones get this share.
 pub(super) const OLDEST_EVERY: u32 = 16;
 
-/// No slot; the end of a list.
+/// No slot: the end of a list.
 const NONE: u32 = u32::MAX;
 
-/// Not due at any time.
+/// A due time that never comes.
 const NEVER: Nanos = Nanos::MAX;
 
-/// So many priorities keep their place while no task has them, since they are about to be used again.
+/// The number of priority levels that are kept while empty, since they are likely to be used again.
 const LEVELS_KEPT: usize = 8;
 
-/// An empty queue gives back the memory of more slots than this.
+/// An empty queue releases the memory of more slots than this.
 const SLOTS_KEPT: usize = 1024;
 
 pub(super) struct State<T> {
-    /// Slots by their task.
+    /// Slots by task.
     table: HashTable<u32>,
     slots: Vec<Slot<T>>,
-    /// Slots to be used again, through `next`.
+    /// The head of the list of free slots, linked by `next`.
     free: u32,
-    /// Tasks that are ready, the highest priority first, and in the order in which they came. Programs
-    /// have few priorities, so that this is shorter than any tree.
+    /// The ready tasks, by descending priority and then in order of arrival. Programs use few priorities, so
+    /// a vector is faster than a tree.
     ready: Vec<Level>,
-    /// Tasks that workers have, the longest first.
+    /// Tasks in progress, longest-running first.
     running: List,
     /// Tasks that are due later.
     later: BTreeSet<(Nanos, u32)>,
@@ -49,16 +49,16 @@ pub(super) struct State<T> {
     turn: u32,
 }
 
-/// How many there are of what.
+/// Counters.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) ready: usize,
     pub(super) running: usize,
-    /// Those of them that are to be done once more after that.
+    /// The running tasks that will be repeated.
     again: usize,
-    /// Adds that were neither refused nor for a task that was ready anyway.
+    /// Adds, except for those that were refused and those of tasks that were already ready.
     pub(super) adds: u64,
-    /// Adds for later, due at once or not: retries, mostly.
+    /// Adds for later, even if due at once: mostly retries.
     pub(super) retries: u64,
 }
 
@@ -69,19 +69,19 @@ struct Level {
 }
 
 struct Slot<T> {
-    /// None only if the slot is free.
+    /// `None` only if the slot is free.
     task: Option<T>,
     hash: Hashed,
     place: Place,
-    /// Of the task that is ready, or will be when its worker has finished.
+    /// The priority of the task that is ready, or that will be when its worker finishes.
     priority: i32,
-    /// Of the task when it comes due.
+    /// The priority of the task when it comes due.
     later_priority: i32,
-    /// Since when it is ready, or with its worker.
+    /// Since when the task has been ready or in progress.
     since: Nanos,
-    /// When it was added again while its worker had it.
+    /// When the task was added again while in progress.
     again_since: Nanos,
-    /// When it is due, beside everything else.
+    /// When the task is due, independently of its other states.
     due: Nanos,
     previous: u32,
     next: u32,
@@ -89,11 +89,11 @@ struct Slot<T> {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
-    /// Only due later, if at all.
+    /// Due later, if at all.
     Idle,
     Ready,
     Running,
-    /// With a worker, and to be done once more after that.
+    /// In progress, and to be repeated after that.
     RunningAgain,
 }
 
@@ -103,7 +103,7 @@ struct List {
     last: u32,
 }
 
-/// When a task is due, and what time it is.
+/// When a task is due, and the current time.
 #[derive(Clone, Copy)]
 pub(super) struct Due {
     pub(super) now: Nanos,
@@ -113,13 +113,13 @@ pub(super) struct Due {
 /// The effect of a change on waiting workers.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Effect {
-    /// There is one more task to hand out.
+    /// Whether one more task can be handed out.
     pub(super) ready: bool,
-    /// The next task is due earlier than before.
+    /// Whether the next task is due earlier than before.
     pub(super) earlier: bool,
 }
 
-/// The hash of a task; small, since each slot has one.
+/// The hash of a task. Small, since each slot has one.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Hashed(u32);
 
@@ -128,13 +128,13 @@ impl Hashed {
         Self((hasher.hash_one(task) >> 32) as u32)
     }
 
-    /// A table wants all 64 bits to be used.
+    /// Spreads the hash over the 64 bits that the table uses.
     fn spread(self) -> u64 {
         u64::from(self.0).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 }
 
-/// A task for a worker.
+/// A task that was taken by a worker.
 pub(super) struct Taken<T> {
     pub(super) slot: u32,
     pub(super) task: T,
@@ -159,10 +159,11 @@ impl<T: Clone + Eq + Hash> State<T> {
         }
     }
 
-    /// Makes a task ready, or has it done again after its worker. True if that is one more to hand out.
+    /// Makes a task ready, or marks it to be repeated if it is in progress. Returns whether that is one more task
+    /// to hand out.
     ///
-    /// Like everything that takes a task, it gives back the one that it does not keep, to be dropped where
-    /// no lock is held.
+    /// Like every method that accepts a task, this returns the task if it does not keep it, so that the task is
+    /// dropped without the lock held.
     pub(super) fn add(
         &mut self,
         task: T,
@@ -177,7 +178,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         (self.make_ready(slot, priority, now), spare)
     }
 
-    /// The same at a later time; the earliest wins.
+    /// Schedules a task for later. If it is already scheduled, the earlier time wins.
     pub(super) fn add_later(
         &mut self,
         task: T,
@@ -192,7 +193,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         (self.make_due(slot, priority, due), spare)
     }
 
-    /// Makes everything ready that is due, and says how many of them are to be handed out.
+    /// Makes ready every task that is due, and returns how many more can be handed out.
     pub(super) fn come_due(&mut self, now: Nanos) -> usize {
         let mut more = 0;
         while let Some(&(due, slot)) = self.later.first()
@@ -207,7 +208,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         more
     }
 
-    /// When the next task is due.
+    /// Returns when the next task is due.
     pub(super) fn next_due(&self) -> Option<Nanos> {
         self.later.first().map(|&(due, _)| due)
     }
@@ -228,14 +229,14 @@ impl<T: Clone + Eq + Hash> State<T> {
         Some(Taken { slot, task, priority, at: now, waited })
     }
 
-    /// Whether a task that a worker has may be ready again when that has finished.
+    /// Returns whether a task in progress may be ready again when its worker finishes.
     pub(super) fn may_be_again(&self, slot: u32) -> bool {
         let entry = &self.slots[slot as usize];
         entry.place == Place::RunningAgain || entry.due != NEVER
     }
 
-    /// A worker has finished. True if the task is ready again; one that the queue no longer knows is
-    /// given back.
+    /// Marks a task as finished. Returns whether it is ready again, and the task itself if the queue no longer
+    /// needs it.
     pub(super) fn finish(&mut self, slot: u32) -> (bool, Option<T>) {
         self.running.remove(&mut self.slots, slot);
         self.counts.running -= 1;
@@ -250,7 +251,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         (true, None)
     }
 
-    /// The same, and it is due later.
+    /// Marks a task as finished and schedules it for later.
     pub(super) fn finish_until(
         &mut self,
         slot: u32,
@@ -265,7 +266,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         (Effect { ready, ..effect }, task)
     }
 
-    /// Takes nothing more, and forgets what is due later.
+    /// Stops accepting tasks, and drops those that are due later.
     pub(super) fn shut_down(&mut self) -> Vec<T> {
         self.shut_down = true;
         let later = std::mem::take(&mut self.later);
@@ -280,12 +281,12 @@ impl<T: Clone + Eq + Hash> State<T> {
         self.shut_down
     }
 
-    /// Shut down, and nothing will be ready that is not.
+    /// Returns whether the queue has been shut down and no further task will become ready.
     pub(super) fn is_over(&self) -> bool {
         self.shut_down && self.counts.again == 0
     }
 
-    /// Shut down, and nothing is left to do.
+    /// Returns whether the queue has been shut down and nothing is left to do.
     pub(super) fn is_drained(&self) -> bool {
         self.shut_down && self.counts.ready == 0 && self.counts.running == 0
     }
@@ -303,13 +304,13 @@ impl<T: Clone + Eq + Hash> State<T> {
         self.slots.capacity()
     }
 
-    /// The task that a worker has had for longest, and since when.
+    /// Returns the task that has been in progress longest, and since when.
     pub(super) fn longest_running(&self) -> Option<(T, Nanos)> {
         let entry = self.slots.get(self.running.first as usize)?;
         Some((entry.task.clone()?, entry.since))
     }
 
-    /// How long all tasks that workers have had been with them, added up.
+    /// Returns the total time that the tasks now in progress have been in progress.
     pub(super) fn unfinished(&self, now: Nanos) -> Nanos {
         let mut total: Nanos = 0;
         let mut next = self.running.first;
@@ -320,12 +321,12 @@ impl<T: Clone + Eq + Hash> State<T> {
         total
     }
 
-    /// Since when the task at the head of each priority has been ready: the earliest.
+    /// Returns since when the longest-waiting task has been ready.
     pub(super) fn oldest_ready(&self) -> Option<Nanos> {
         self.heads().map(|(_, since)| since).min()
     }
 
-    /// The levels that have tasks, with the time since when their first one is ready.
+    /// Returns the levels that have tasks, each with the time at which its first task became ready.
     fn heads(&self) -> impl Iterator<Item = (usize, Nanos)> {
         let head = |level: &Level| Some(self.slots.get(level.tasks.first as usize)?.since);
         self.ready.iter().enumerate().filter_map(move |(at, level)| Some((at, head(level)?)))
@@ -401,7 +402,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         self.ready[level].tasks.push(&mut self.slots, slot);
     }
 
-    /// Where the level of a priority is, or would have to be.
+    /// Returns the position of a priority's level, or the position where it belongs.
     fn level(&self, priority: i32) -> Result<usize, usize> {
         self.ready.binary_search_by_key(&Reverse(priority), |level| Reverse(level.priority))
     }
@@ -414,7 +415,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         }
     }
 
-    /// The slot of a task, a new one if it has none. The task is given back if it has one.
+    /// Returns the slot of a task, allocating one if needed. If the task already has a slot, the task is returned.
     fn slot(&mut self, task: T, hash: Hashed) -> (u32, Option<T>) {
         let is = |&slot: &u32| {
             let entry = &self.slots[slot as usize];
@@ -450,7 +451,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         (slot, None)
     }
 
-    /// Forgets a task that is neither ready, nor with a worker, nor due later.
+    /// Frees the slot of a task that is neither ready, nor in progress, nor due later.
     fn release(&mut self, slot: u32) -> Option<T> {
         let entry = &mut self.slots[slot as usize];
         if entry.place != Place::Idle || entry.due != NEVER {
