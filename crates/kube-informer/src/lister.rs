@@ -1,4 +1,4 @@
-//! Read views of a store: cheap to clone, never blocking on the network.
+//! Read views of a store: cheap to clone, and never waiting for the network.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use crate::indexer::{KeepAlive, Snapshot, Store};
 use crate::{Indexer, KeyRef, Object, ObjectKey, ResourceVersion, Result, Selector, Untyped};
 
-/// Reads a cache. Keeps its informer running. Cheap to clone.
+/// A read view of a cache. It keeps its informer running. Cheap to clone.
 ///
-/// Objects are the cached instances: shared, and immutable by type.
+/// The objects that it returns are the cached ones: shared, and immutable by type.
 pub struct Lister<K = Untyped> {
     store: Arc<Store>,
     keep: KeepAlive,
@@ -22,58 +22,60 @@ impl<K> Lister<K> {
         Self { store, keep, kind: PhantomData }
     }
 
-    /// An object by `&key`, `("namespace", "name")`, `"namespace/name"` or, cluster-scoped, `"name"`.
+    /// Returns an object by `&key`, `("namespace", "name")`, `"namespace/name"` or, if cluster-scoped,
+    /// `"name"`.
     pub fn get<'a>(&self, key: impl Into<KeyRef<'a>>) -> Option<Object<K>> {
         self.store.get(key.into()).map(Object::cast)
     }
 
-    /// All objects.
+    /// Returns all objects.
     pub fn list(&self) -> List<K> {
         List::new(self.store.snapshot())
     }
 
-    /// All objects that a label selector matches.
+    /// Returns all objects that match a label selector.
     pub fn select(&self, selector: &Selector) -> List<K> {
         List::new(select(&self.store, selector, || self.store.snapshot()))
     }
 
-    /// One namespace of it; an empty name is all of them.
+    /// Returns a view of one namespace, or of all namespaces if the name is empty.
     pub fn namespace(&self, namespace: impl AsRef<str>) -> NamespaceLister<K> {
         NamespaceLister { lister: self.clone(), namespace: namespace.as_ref().into() }
     }
 
-    /// By the name of an index; an [`Index`](crate::Index) handle cannot fail. The namespace index,
-    /// which every cache has, is called `namespace`.
+    /// Returns the objects with a value in an index that is given by name. An [`Index`](crate::Index) handle
+    /// does the same and cannot fail. The built-in namespace index, which every cache has, is called
+    /// `namespace`.
     pub fn by_index(&self, index: &str, value: &str) -> Result<List<K>> {
         self.store.by_index(index, value).map(List::new)
     }
 
-    /// All keys.
+    /// Returns the keys of all objects.
     pub fn keys(&self) -> Vec<ObjectKey> {
         keys(&self.store.snapshot())
     }
 
-    /// How many objects.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.store.len()
     }
 
-    /// No objects.
+    /// Returns whether there are no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the first list is in. Before that, absence means nothing.
+    /// Returns whether the first list is complete. Before that, the absence of an object means nothing.
     pub fn has_synced(&self) -> bool {
         self.store.has_synced()
     }
 
-    /// The version that the cache is at: what is read after this is at least as new.
+    /// Returns the version of the cache. Later reads are at least as new.
     pub fn resource_version(&self) -> ResourceVersion {
         self.store.resource_version()
     }
 
-    /// The same cache under another type.
+    /// Returns the same cache with another object type.
     pub fn cast<T>(self) -> Lister<T> {
         Lister::new(self.store, self.keep)
     }
@@ -85,7 +87,7 @@ impl<K> Clone for Lister<K> {
     }
 }
 
-/// How many objects, and the version; no object.
+/// Shows the number of objects and the version, but no object.
 impl<K> fmt::Debug for Lister<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let version = self.resource_version();
@@ -95,40 +97,40 @@ impl<K> fmt::Debug for Lister<K> {
 }
 
 impl<K: 'static> Indexer<K> {
-    /// A read view.
+    /// Returns a read view of this store.
     pub fn lister(&self) -> Lister<K> {
         Lister::new(self.store.clone(), None)
     }
 }
 
-/// Reads one namespace of a cache. Cheap to clone.
+/// A read view of one namespace of a cache. Cheap to clone.
 pub struct NamespaceLister<K = Untyped> {
     lister: Lister<K>,
     namespace: Arc<str>,
 }
 
 impl<K> NamespaceLister<K> {
-    /// An object by its name.
+    /// Returns an object by its name.
     pub fn get(&self, name: impl AsRef<str>) -> Option<Object<K>> {
         self.lister.get((&*self.namespace, name.as_ref()))
     }
 
-    /// All objects.
+    /// Returns all objects in the namespace.
     pub fn list(&self) -> List<K> {
         List::new(self.read())
     }
 
-    /// All objects that a label selector matches.
+    /// Returns all objects in the namespace that match a label selector.
     pub fn select(&self, selector: &Selector) -> List<K> {
         List::new(select(&self.lister.store, selector, || self.read()))
     }
 
-    /// All keys.
+    /// Returns the keys of all objects in the namespace.
     pub fn keys(&self) -> Vec<ObjectKey> {
         keys(&self.read())
     }
 
-    /// How many objects.
+    /// Returns the number of objects in the namespace.
     pub fn len(&self) -> usize {
         match &*self.namespace {
             "" => self.lister.len(),
@@ -136,7 +138,7 @@ impl<K> NamespaceLister<K> {
         }
     }
 
-    /// No objects.
+    /// Returns whether the namespace has no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -162,8 +164,8 @@ impl<K> fmt::Debug for NamespaceLister<K> {
     }
 }
 
-/// Objects that were read together, and the version that the cache was at. A slice, in no special
-/// order, but the same in every run that is otherwise the same.
+/// Objects that were read together, with the version of the cache at that time. Dereferences to a slice. The
+/// order is unspecified, but the same in every run that is otherwise the same.
 pub struct List<K = Untyped> {
     items: Vec<Object<K>>,
     version: ResourceVersion,
@@ -174,12 +176,12 @@ impl<K> List<K> {
         Self { items: objects.into_iter().map(Object::cast).collect(), version }
     }
 
-    /// The version that the cache was at when these were read.
+    /// Returns the version of the cache when the objects were read.
     pub fn resource_version(&self) -> &ResourceVersion {
         &self.version
     }
 
-    /// The objects alone.
+    /// Returns the objects without the version.
     pub fn into_vec(self) -> Vec<Object<K>> {
         self.items
     }
@@ -207,22 +209,22 @@ impl<'a, K> IntoIterator for &'a List<K> {
     }
 }
 
-/// Cloning clones one `Arc` per object.
+/// Clones one `Arc` per object.
 impl<K> Clone for List<K> {
     fn clone(&self) -> Self {
         Self { items: self.items.clone(), version: self.version.clone() }
     }
 }
 
-/// Keys and versions; never a body.
+/// Shows keys and versions, never a body.
 impl<K> fmt::Debug for List<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("List").field("items", &self.items).field("version", &self.version).finish()
     }
 }
 
-/// What a selector matches of what is read. Labels are looked at without the lock, and only if it
-/// depends on them.
+/// Returns the objects of a snapshot that a selector matches. Labels are read without the lock, and only if the
+/// selector depends on them.
 fn select(store: &Store, selector: &Selector, read: impl FnOnce() -> Snapshot) -> Snapshot {
     if selector.is_nothing() {
         return (Vec::new(), store.resource_version());

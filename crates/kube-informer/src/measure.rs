@@ -1,5 +1,5 @@
-//! Counters and histograms. Without the feature `metrics`, histograms are empty types and recording is a no-op, so callers
-//! need no `cfg`.
+//! Counters and histograms. Without the feature `metrics`, histograms are empty types and recording is a
+//! no-op, so callers need no `cfg`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The fan-out: what the informer's loop finds, every listener is told, and none of them is waited
-//! for.
+//! The fan-out: distributes every write of the informer's loop to all listeners, without waiting for any of
+//! them.
 
 mod backlog;
 mod builder;
@@ -40,27 +40,27 @@ use handler::ErasedHandler;
 use listener::{Callee, Listener, ListenerKind, Manner, Running};
 use stream::Subscription;
 
-/// Resyncs closer together than this only keep everybody busy. client-go has the same limit.
+/// The shortest resync period: shorter ones would only waste CPU time. client-go has the same limit.
 const RESYNC_PERIOD_MIN: Duration = Duration::from_secs(1);
 
-/// The one writer of a store, and those who listen to what it writes.
+/// The only writer of a store, and the listeners that receive its writes.
 pub(crate) struct Processor {
     me: Weak<Self>,
     store: Arc<Store>,
-    /// Held while the store is written and listeners are told, and while one joins: each listener
-    /// gets a state of the store and then exactly the changes after it.
+    /// Locked while the store is written and the changes are distributed, and while a listener joins. Each
+    /// listener therefore receives one state of the store and then exactly the changes after it.
     inner: Mutex<Inner>,
     resync_changed: Notify,
-    /// Notified when a listener that has to see every state may have caught up.
+    /// Notified when a listener that must see every state may have caught up.
     caught_up: Notify,
-    /// There may be such a listener: without one, nothing is looked at before a write.
+    /// Whether there may be such a listener. If not, a write need not check for one.
     waits: AtomicBool,
     watched: OnceLock<Weak<dyn Watched>>,
     stopped: CancellationToken,
 }
 
 struct Inner {
-    /// In the order in which they came; ended ones are dropped when somebody next looks.
+    /// In order of registration. Listeners that have ended are removed at the next access.
     members: Vec<Member>,
     phase: Phase,
 }
@@ -72,7 +72,7 @@ struct Member {
 
 struct Resync {
     period: Duration,
-    /// Not before the first list has been handed over.
+    /// `None` until the first list has been handed over.
     due: Option<Instant>,
 }
 
@@ -97,7 +97,7 @@ impl Processor {
         })
     }
 
-    /// Whom registrations wait for, and whose name is in reports. Once.
+    /// Sets the informer that registrations wait for and that reports name. Only the first call has an effect.
     pub(crate) fn set_watched(&self, informer: Weak<dyn Watched>) {
         let _ = self.watched.set(informer);
     }
@@ -110,8 +110,8 @@ impl Processor {
         self.watched().map(|informer| informer.name().clone())
     }
 
-    /// Writes changes of a part of the content into the store and tells every listener, as one step.
-    /// Waits for no listener.
+    /// Writes changes of a part of the content into the store and distributes them to every listener, as one
+    /// step. Waits for no listener.
     pub(crate) fn write(&self, part: usize, deltas: Vec<Delta>) {
         for batch in Batch::of(deltas) {
             let lock = || self.inner.lock();
@@ -121,13 +121,13 @@ impl Processor {
                 self.resync_changed.notify_one();
             }
             let told = inner.tell(&written.applied, |_| true);
-            // What follows may run code of programs, also where something is dropped.
+            // From here on user code may run, for example when a value is dropped.
             drop(inner);
             told.finish();
         }
     }
 
-    /// The handlers and streams that are registered now.
+    /// Returns the handlers and streams that are registered now.
     #[cfg(feature = "metrics")]
     pub(crate) fn registrations(&self) -> Vec<Registration> {
         let inner = self.inner.lock();
@@ -135,7 +135,7 @@ impl Processor {
         members.map(|member| Registration::new(member.listener.clone())).collect()
     }
 
-    /// Ready when no listener that has to see every state is too far behind.
+    /// Waits until no listener that must see every state is too far behind.
     pub(crate) async fn ready(&self) {
         while self.waits.load(Ordering::Acquire) {
             let caught_up = self.caught_up.notified();
@@ -150,7 +150,7 @@ impl Processor {
         self.caught_up.notify_one();
     }
 
-    /// Registers a handler: it is given all that is there, and every change from then on.
+    /// Registers a handler. It receives every cached object, and every change from then on.
     pub(crate) fn join(
         &self,
         handler: Box<dyn ErasedHandler>,
@@ -165,7 +165,7 @@ impl Processor {
         Registration::new(listener)
     }
 
-    /// The same for somebody who polls.
+    /// Registers a stream, which receives the same events as a handler.
     pub(crate) fn join_stream(
         &self,
         options: ListenerOptions,
@@ -205,7 +205,7 @@ impl Processor {
         phase.spawn(listener);
     }
 
-    /// Starts the tasks of handlers; of those that come later, when they come. Ends with `stop`.
+    /// Starts the tasks of all handlers, including those that register later. They end with `stop`.
     pub(crate) fn start(&self, runtime: &Handle, tracker: &TaskTracker, stop: CancellationToken) {
         let mut inner = self.inner.lock();
         if !matches!(inner.phase, Phase::Waiting) {
@@ -221,7 +221,7 @@ impl Processor {
         }
     }
 
-    /// Ends all listeners: what waits for them is dropped, callbacks that run finish, streams end.
+    /// Ends all listeners: pending events are dropped, running callbacks finish, and streams end.
     pub(crate) fn stop(&self) {
         let mut inner = self.inner.lock();
         inner.phase = Phase::Stopped;
@@ -233,19 +233,19 @@ impl Processor {
         }
     }
 
-    /// When the next resync is due, if any.
+    /// Returns when the next resync is due, if any.
     pub(crate) fn resync_due(&self) -> Option<Instant> {
         let inner = self.inner.lock();
         let alive = inner.members.iter().filter(|member| !member.listener.is_ended());
         alive.filter_map(|member| member.resync.as_ref()?.due).min()
     }
 
-    /// Notified when [`resync_due`](Self::resync_due) may be earlier than it was. For one waiter.
+    /// Returns the signal that [`resync_due`](Self::resync_due) may have become earlier. For one waiter.
     pub(crate) fn resync_changed(&self) -> &Notify {
         &self.resync_changed
     }
 
-    /// Hands all objects to the listeners whose resync is due, and to nobody else.
+    /// Hands all objects to the listeners whose resync is due, and to no others.
     pub(crate) fn resync(&self, now: Instant) {
         let mut inner = self.inner.lock();
         if !inner.members.iter().any(|member| member.is_due(now)) {
@@ -259,13 +259,13 @@ impl Processor {
         told.finish();
     }
 
-    /// All objects.
+    /// Returns all objects, as a list of the given sort.
     fn all(&self, listed: Listed) -> Applied {
         Applied::List(listed, self.store.snapshot().0.into())
     }
 }
 
-/// An informer that is gone has stopped.
+/// Dropping an informer stops it.
 impl Drop for Processor {
     fn drop(&mut self) {
         self.stop();
@@ -300,7 +300,7 @@ impl Inner {
         told
     }
 
-    /// The first list has been handed over; from here on periods run.
+    /// Starts the resync periods, now that the first list has been handed over.
     fn begin_resyncs(&mut self, now: Instant) {
         for resync in self.members.iter_mut().filter_map(|member| member.resync.as_mut()) {
             if resync.due.is_none() {
@@ -310,7 +310,7 @@ impl Inner {
     }
 }
 
-/// What is left to do when the lock is free again: it runs code of others.
+/// Work to finish after the lock is released, since it runs user code.
 #[derive(Default)]
 struct Told {
     wakers: Wakers,
@@ -334,7 +334,7 @@ impl Member {
 }
 
 impl Resync {
-    /// To the next multiple of the period; those that were missed are not made up for.
+    /// Advances to the next multiple of the period. Missed resyncs are not made up for.
     fn advance(&mut self, now: Instant) {
         let next = self.due.and_then(|due| due.checked_add(self.period));
         self.due = next.filter(|next| *next > now).or_else(|| now.checked_add(self.period));
@@ -362,7 +362,7 @@ impl ListenerOptions {
         Backlog::new(limit, self.only_changes)
     }
 
-    /// Zero is never.
+    /// Returns the resync period; zero means never.
     fn resync(&self) -> Option<Duration> {
         let period = self.resync.filter(|period| !period.is_zero() && !self.only_changes)?;
         Some(period.max(RESYNC_PERIOD_MIN))

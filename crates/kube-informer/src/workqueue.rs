@@ -207,8 +207,8 @@ impl<T: Task> WorkQueue<T> {
         self.add_with_priority(task, 0);
     }
 
-    /// Adds a task ahead of all tasks with a lower priority. A task that is already queued with a lower priority
-    /// moves to the end of the higher one; it never moves down.
+    /// Adds a task ahead of all tasks with a lower priority. A task that is already queued with a lower
+    /// priority moves to the end of the higher one; it never moves down.
     pub fn add_with_priority(&self, task: T, priority: i32) {
         self.0.shared.add(task, priority, self.now());
     }
@@ -246,7 +246,8 @@ impl<T: Task> WorkQueue<T> {
         self.limiter().num_requeues(task)
     }
 
-    /// Waits for the next task. Returns `None` once the queue has been shut down and has nothing left to hand out.
+    /// Waits for the next task. Returns `None` once the queue has been shut down and has nothing left to hand
+    /// out.
     ///
     /// Cancel safe: a task is either returned to the caller or still in the queue.
     ///
@@ -317,8 +318,8 @@ impl<T: Task> WorkQueue<T> {
 
     /// [Shuts down](Self::shut_down) the queue, and waits until every task in it has been finished.
     ///
-    /// Workers must keep taking tasks in the meantime. A task that fails is not retried. To limit the wait, drop
-    /// the future, for example with `tokio::time::timeout`.
+    /// Workers must keep taking tasks in the meantime. A task that fails is not retried. To limit the wait,
+    /// drop the future, for example with `tokio::time::timeout`.
     pub async fn drain(&self) {
         self.shut_down();
         poll_fn(|context| self.0.shared.poll_drained(context.waker())).await;

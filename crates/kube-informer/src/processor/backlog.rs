@@ -1,5 +1,5 @@
-//! What waits for one listener: every event in order while that is little, merged by key when it is
-//! much. No async, no locks, no clock.
+//! The backlog of one listener: all events in order while there are few, merged by key once there are many.
+//! Free of async code, locks and clocks.
 
 mod merged;
 
@@ -11,38 +11,38 @@ use crate::{Event, Object};
 
 use merged::Merged;
 
-/// How many events wait one by one before further ones are merged by key, or the informer waits for
-/// a handler that has to see every state.
+/// The number of events that wait individually. Beyond it, further events are merged by key, or the informer
+/// waits, for a handler that must see every state.
 ///
-/// Enough for the bursts that controllers cause (a rollout, a drained node), so that usually every
-/// state is seen. Little enough to cost nothing: two pointers and a tag each, and the old states of
-/// objects that they keep alive, about 1 MB of pods. client-go begins to log at the same number.
+/// This is enough for the bursts that controllers cause (a rollout, a drained node), so that handlers usually
+/// see every state. It is also cheap: two pointers and a tag per event, plus the old states that the events
+/// keep alive, about 1 MB of pods. client-go starts logging at the same number.
 pub(crate) const BACKLOG_EVENTS_MAX: usize = 1024;
 
 /// The queue of one listener.
 ///
-/// Two parts, delivered one after the other: `queue` has everything in order. Once it has `limit`
-/// single events, further ones go to `merged`, until that is empty again.
+/// It has two parts, delivered one after the other. `queue` has every event in order. Once it holds `limit`
+/// single events, further events go to `merged`, until that is empty again.
 pub(super) struct Backlog {
     queue: VecDeque<Applied>,
-    /// How many objects of the list at the front of the queue have been delivered.
+    /// The number of objects that have been delivered of the list at the front of the queue.
     of_front: usize,
     merged: Merged,
     limit: usize,
     only_changes: bool,
-    /// Events in `queue` that are not part of a list.
+    /// The number of events in `queue` that are not part of a list.
     singles: usize,
-    /// Events in `queue`, those in lists too.
+    /// The number of events in `queue`, including those in lists.
     queued: usize,
-    /// By what they are: a list waits, and nothing of it has been delivered yet.
+    /// For each sort of list: whether one is queued of which nothing has been delivered yet.
     waits: [bool; 3],
     synced: bool,
     merged_total: u64,
     skipped_total: u64,
 }
 
-/// An event, and what is let go of with it: types of programs may be in it, so that it is dropped only
-/// without a lock.
+/// An event, and the list that it was the last of. The list may contain user types, so it must be dropped
+/// without a lock held.
 pub(super) type Popped = (Event, Option<Arc<[Object]>>);
 
 impl Backlog {
@@ -62,7 +62,7 @@ impl Backlog {
         }
     }
 
-    /// How many events wait; a list counts as its objects.
+    /// Returns the number of pending events. A list counts as its objects.
     pub(super) fn len(&self) -> usize {
         self.queued + self.merged.len()
     }
@@ -71,12 +71,12 @@ impl Backlog {
         self.len() == 0
     }
 
-    /// How many events wait one by one that are not part of a list.
+    /// Returns the number of pending events that wait individually and are not part of a list.
     pub(super) fn singles(&self) -> usize {
         self.singles
     }
 
-    /// Takes out all that waits; what was counted stays.
+    /// Takes out everything that is pending, but keeps the counters.
     pub(super) fn take(&mut self) -> Self {
         let empty = Self {
             synced: self.synced,
@@ -87,22 +87,22 @@ impl Backlog {
         std::mem::replace(self, empty)
     }
 
-    /// Events are being merged, since too many wait.
+    /// Returns whether events are being merged because too many are pending.
     pub(super) fn is_merging(&self) -> bool {
         !self.merged.is_empty()
     }
 
-    /// How many events have become part of another one, ever.
+    /// Returns how many events have been merged into another one so far.
     pub(super) fn merged_total(&self) -> u64 {
         self.merged_total
     }
 
-    /// How many repetitions (resyncs, unchanged objects of relists) were left out, ever.
+    /// Returns how many repetitions (resyncs, unchanged objects of relists) have been skipped so far.
     pub(super) fn skipped_total(&self) -> u64 {
         self.skipped_total
     }
 
-    /// Queues what was done. What that supersedes is handed out, to be dropped without a lock.
+    /// Queues the effect of a write. Superseded objects go to `let_go`, to be dropped without a lock held.
     pub(super) fn push(&mut self, applied: &Applied, let_go: &mut Vec<Object>) {
         match applied {
             Applied::Added(new) => {
@@ -131,7 +131,7 @@ impl Backlog {
         }
     }
 
-    /// Queues a single event; true if it has to be merged instead.
+    /// Queues a single event unless it has to be merged. Returns whether it has to.
     fn merges(&mut self, applied: &Applied) -> bool {
         let merges = self.is_merging() || self.singles >= self.limit;
         if !merges {
@@ -142,7 +142,7 @@ impl Backlog {
         merges
     }
 
-    /// Once in the life of a listener, after everything that came before.
+    /// Queues the end of the initial list, once per listener, after everything that came before.
     fn push_synced(&mut self) {
         if std::mem::replace(&mut self.synced, true) {
             return;
@@ -155,8 +155,8 @@ impl Backlog {
         }
     }
 
-    /// Repetitions say nothing new: one that has not begun is enough, and none is better for a
-    /// listener that is far behind.
+    /// Queues a repetition unless it is redundant. A repetition carries no news: one that has not started is
+    /// enough, and a listener that is far behind gets none.
     fn push_repeated(&mut self, listed: Listed, objects: &Arc<[Object]>) {
         if self.only_changes || objects.is_empty() {
             return;
@@ -188,7 +188,7 @@ impl Backlog {
         })
     }
 
-    /// The next event of the list that was at the front.
+    /// Returns the next event of the list that was at the front.
     fn pop_of(&mut self, listed: Listed, objects: Arc<[Object]>) -> Popped {
         if self.of_front == 0 {
             self.waits[listed as usize] = false;
@@ -204,7 +204,7 @@ impl Backlog {
     }
 }
 
-/// An update that changes nothing. Without versions nobody can tell.
+/// Returns whether an update changes nothing. Without versions there is no way to tell.
 fn is_repetition(old: &Object, new: &Object) -> bool {
     let comparable = !new.resource_version().is_empty();
     old.is_same_instance(new) || comparable && old.same_content(new)

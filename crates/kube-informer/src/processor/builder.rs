@@ -1,4 +1,4 @@
-//! A handler to be: its options, then what it does.
+//! The registration of a handler: first its options, then its callbacks.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use super::handler::{ErasedHandler, ForEach, Functions, Typed};
 use super::listener::{ListenerKind, Manner};
 use super::{EventStream, KeepAlive, Processor, Registration};
 
-/// What a listener may be told about how it wants its events.
+/// The options of a listener.
 #[derive(Default)]
 pub(crate) struct ListenerOptions {
     pub(crate) name: Option<Arc<str>>,
@@ -23,7 +23,7 @@ pub(crate) struct ListenerOptions {
     pub(crate) filters: Vec<ErasedFilter>,
 }
 
-/// A handler to be: the options, and then what it does.
+/// Registers a handler or a stream: first set options, then call a method that registers.
 #[must_use = "nothing is registered yet: end with register, for_each or stream"]
 pub struct HandlerBuilder<K = Untyped> {
     processor: Arc<Processor>,
@@ -32,7 +32,7 @@ pub struct HandlerBuilder<K = Untyped> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// A handler of closures to be, one per thing that can happen; those left out do nothing.
+/// Registers a handler made of closures, one per type of event. Events without a closure are ignored.
 #[must_use = "nothing is registered yet: end with register"]
 pub struct Callbacks<K = Untyped> {
     builder: HandlerBuilder<K>,
@@ -41,61 +41,61 @@ pub struct Callbacks<K = Untyped> {
 
 macro_rules! options {
     ($self:ident => $options:expr) => {
-        /// A name for logs and metrics; `file:line` of the registration otherwise.
+        /// Sets a name for logs and metrics. The default is the `file:line` of the registration.
         pub fn name(mut $self, name: &str) -> Self {
             $options.name = Some(name.into());
             $self
         }
 
-        /// Hands every object over again this often, whatever other handlers asked for.
+        /// Sets this handler's own resync period, at which it receives every object again.
         ///
-        /// The first time is one period after the initial list. Periods below a second are taken as
-        /// one second; zero means never, also where the informer or the factory has a period.
+        /// The first resync is one period after the initial list. Periods below one second are raised to one
+        /// second. Zero means never, even if the informer or the factory has a period.
         pub fn resync(mut $self, period: Duration) -> Self {
             $options.resync = Some(period);
             $self
         }
 
-        /// Only what changed: no resyncs, and no updates to the same resourceVersion.
+        /// Delivers changes only: no resyncs, and no updates to the same `resourceVersion`.
         pub fn only_changes(mut $self) -> Self {
             $options.only_changes = true;
             $self
         }
 
-        /// Only objects that pass. One that starts to pass is added, one that ceases to is deleted.
+        /// Delivers only objects that pass a filter. An object that starts to pass is added; one that no longer
+        /// passes is deleted.
         ///
-        /// Every filter given must let it pass. A filter that panics lets nothing pass. It runs
-        /// where the callbacks do, once for every new state. What has been delivered is remembered
-        /// by key, so that everything that was added is deleted at its end, whatever the filter
-        /// says by then.
+        /// An object must pass every filter that was set. An object for which a filter panics does not pass.
+        /// Filters run where the callbacks run, once per new state. Delivered objects are remembered by key,
+        /// so every object that was added is eventually deleted, whatever the filter says by then.
         pub fn filter(mut $self, pass: impl Fn(&Object<K>) -> bool + Send + Sync + 'static) -> Self {
             $options.filters.push(Box::new(move |object| pass(&object.clone().cast())));
             $self
         }
 
-        /// The callbacks of this handler may block (files, databases, locks, long computations):
-        /// they run on Tokio's blocking threads and hold up no other task. Streams do not need it.
+        /// Allows the callbacks of this handler to block (on files, databases, locks or long computations).
+        /// They run on Tokio's blocking threads and hold up no other task. Streams do not need this.
         pub fn blocking(mut $self) -> Self {
             $options.manner.kind = ListenerKind::Blocking;
             $self
         }
 
-        /// Delivers every state, however far behind this handler is: nothing is merged. When 1,024
-        /// events wait for it, the informer waits too, and with it the cache and all other handlers.
+        /// Delivers every state, however far behind this handler is, and merges nothing. While 1,024 events
+        /// wait for the handler, the informer waits too, and with it the cache and all other handlers.
         pub fn every_state(mut $self) -> Self {
             $options.manner.every_state = true;
             $self
         }
 
-        /// Logs a callback that takes longer than this, once; [`Registration::slow`] counts them. 100 ms
-        /// without this. Streams have no callbacks.
+        /// Sets the duration after which a callback counts as slow. The first slow callback is logged, and
+        /// [`Registration::slow`] counts all of them. The default is 100 ms. Streams have no callbacks.
         pub fn slow_after(mut $self, limit: Duration) -> Self {
             $options.manner.slow_after = limit;
             $self
         }
 
-        /// Ends the process (`std::process::abort`) when this handler or its filter panics, once that
-        /// is logged. Without this a panic is contained, and the next event is delivered.
+        /// Ends the process (`std::process::abort`) when this handler or its filter panics, after logging the
+        /// panic. By default, a panic is contained and the next event is delivered.
         pub fn crash_on_panic(mut $self) -> Self {
             $options.manner.crash_on_panic = true;
             $self
@@ -104,7 +104,7 @@ macro_rules! options {
 }
 
 impl<K: 'static> HandlerBuilder<K> {
-    /// `resync` is the period of handlers that do not say one.
+    /// `resync` is the period of handlers that do not set their own.
     pub(crate) fn new(
         processor: Arc<Processor>,
         keep: KeepAlive,
@@ -116,45 +116,46 @@ impl<K: 'static> HandlerBuilder<K> {
 
     options!(self => self.options);
 
-    /// Registers a handler. Whenever it comes, it first sees all that is there.
+    /// Registers a handler. However late it registers, it first receives every cached object.
     #[track_caller]
     pub fn register(self, handler: impl EventHandler<K>) -> Registration {
         self.join(Box::new(Typed(handler, PhantomData)), Location::caller())
     }
 
-    /// Registers one closure for all events; it owns its state, no locks needed.
+    /// Registers one closure for all events. The closure owns its state, so it needs no locks.
     #[track_caller]
     pub fn for_each(self, handler: impl FnMut(Event<K>) + Send + 'static) -> Registration {
         self.join(Box::new(ForEach(handler, PhantomData)), Location::caller())
     }
 
-    /// The events as a stream. Dropping it ends delivery.
+    /// Returns the events as a stream. Dropping the stream ends delivery.
     #[track_caller]
     pub fn stream(self) -> EventStream<K> {
         EventStream::new(self.processor.join_stream(self.options, self.keep, Location::caller()))
     }
 
-    /// A closure for added objects, and whether they were there when this handler came.
+    /// Sets a closure for added objects. The flag says whether the object was there when the handler
+    /// registered.
     pub fn on_add(self, f: impl FnMut(&Object<K>, bool) + Send + 'static) -> Callbacks<K> {
         Callbacks::new(self).on_add(f)
     }
 
-    /// A closure for changed objects: before, after.
+    /// Sets a closure for changed objects, which receives the old and the new state.
     pub fn on_update(self, f: impl FnMut(&Object<K>, &Object<K>) + Send + 'static) -> Callbacks<K> {
         Callbacks::new(self).on_update(f)
     }
 
-    /// A closure for deleted objects.
+    /// Sets a closure for deleted objects.
     pub fn on_delete(self, f: impl FnMut(&Deleted<K>) + Send + 'static) -> Callbacks<K> {
         Callbacks::new(self).on_delete(f)
     }
 
-    /// A closure for objects whose resync is due; without one, they are updates.
+    /// Sets a closure for resynced objects. Without one, a resync is delivered as an update.
     pub fn on_resync(self, f: impl FnMut(&Object<K>) + Send + 'static) -> Callbacks<K> {
         Callbacks::new(self).on_resync(f)
     }
 
-    /// A closure for the end of the initial list.
+    /// Sets a closure for the end of the initial list.
     pub fn on_synced(self, f: impl FnMut() + Send + 'static) -> Callbacks<K> {
         Callbacks::new(self).on_synced(f)
     }
@@ -171,37 +172,38 @@ impl<K: 'static> Callbacks<K> {
 
     options!(self => self.builder.options);
 
-    /// A closure for added objects, and whether they were there when this handler came.
+    /// Sets a closure for added objects. The flag says whether the object was there when the handler
+    /// registered.
     pub fn on_add(mut self, f: impl FnMut(&Object<K>, bool) + Send + 'static) -> Self {
         self.functions.add = Some(Box::new(f));
         self
     }
 
-    /// A closure for changed objects: before, after.
+    /// Sets a closure for changed objects, which receives the old and the new state.
     pub fn on_update(mut self, f: impl FnMut(&Object<K>, &Object<K>) + Send + 'static) -> Self {
         self.functions.update = Some(Box::new(f));
         self
     }
 
-    /// A closure for deleted objects.
+    /// Sets a closure for deleted objects.
     pub fn on_delete(mut self, f: impl FnMut(&Deleted<K>) + Send + 'static) -> Self {
         self.functions.delete = Some(Box::new(f));
         self
     }
 
-    /// A closure for objects whose resync is due; without one, they are updates.
+    /// Sets a closure for resynced objects. Without one, a resync is delivered as an update.
     pub fn on_resync(mut self, f: impl FnMut(&Object<K>) + Send + 'static) -> Self {
         self.functions.resync = Some(Box::new(f));
         self
     }
 
-    /// A closure for the end of the initial list.
+    /// Sets a closure for the end of the initial list.
     pub fn on_synced(mut self, f: impl FnMut() + Send + 'static) -> Self {
         self.functions.synced = Some(Box::new(f));
         self
     }
 
-    /// Registers them. Whenever they come, they first see all that is there.
+    /// Registers the closures. However late they register, they first receive every cached object.
     #[track_caller]
     pub fn register(self) -> Registration {
         self.builder.register(self.functions)

@@ -1,4 +1,4 @@
-//! From events to tasks: handlers that do nothing but fill a work queue.
+//! Handlers that only fill a work queue.
 
 use crate::workqueue::{LOW_PRIORITY, Task, WorkQueue};
 use crate::{Event, HandlerBuilder, Lister, Object, ObjectKey, Registration};
@@ -6,9 +6,9 @@ use crate::{Event, HandlerBuilder, Lister, Object, ObjectKey, Registration};
 impl<K: 'static> HandlerBuilder<K> {
     /// Queues the key of every object that is added, changes or is deleted.
     ///
-    /// Objects that are there already (the initial list) and those that have not changed (a resync, a
-    /// relist) have [`LOW_PRIORITY`]: a change does not wait behind all of them. With
-    /// [`only_changes`](Self::only_changes) unchanged ones are not queued at all.
+    /// Objects of the initial list and unchanged objects (from a resync or a relist) are queued with
+    /// [`LOW_PRIORITY`], so that a change does not wait behind them. With [`only_changes`](Self::only_changes),
+    /// unchanged objects are not queued at all.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::Pod;
@@ -39,22 +39,22 @@ impl<K: 'static> HandlerBuilder<K> {
         self.enqueue_with(queue, |object| [object.key().clone()])
     }
 
-    /// Queues the key of the object that controls the one that is added, changes or is deleted: the
-    /// owner with `controller: true`, if the lister has it.
+    /// Queues the key of the controller of every object that is added, changes or is deleted: its owner with
+    /// `controller: true`, if the lister has it.
     ///
-    /// The owner is recognised by its uid. One that was made again under the same name does not own what
-    /// the former one did, and no key is queued of which the cache of owners knows nothing.
+    /// The owner is identified by its uid. An owner that was recreated under the same name does not own its
+    /// predecessor's objects, and an owner that is not in the lister's cache is not queued.
     #[track_caller]
     pub fn enqueue_owner<O: 'static>(self, queue: &WorkQueue, owners: &Lister<O>) -> Registration {
         let owners = owners.clone();
         self.enqueue_with(queue, move |object| owner_key(object, &owners))
     }
 
-    /// Queues the tasks that an object stands for when it is added, changes or is deleted: any number
-    /// of them, of any type.
+    /// Queues tasks that are derived from each object that is added, changes or is deleted: any number of
+    /// tasks, of any type.
     ///
-    /// For a change, both those of the former state and those of the new one are queued: an object that
-    /// moves from one to another concerns both.
+    /// For a change, the tasks of both the old and the new state are queued, because an object that moves
+    /// from one task to another affects both.
     #[track_caller]
     pub fn enqueue_with<T: Task, Tasks: IntoIterator<Item = T>>(
         self,
@@ -64,7 +64,7 @@ impl<K: 'static> HandlerBuilder<K> {
         self.enqueue_when(queue, |_| true, tasks)
     }
 
-    /// The same for some of the events.
+    /// Queues tasks like [`enqueue_with`](Self::enqueue_with), but only for some events.
     #[track_caller]
     pub(crate) fn enqueue_when<T: Task, Tasks: IntoIterator<Item = T>>(
         self,
@@ -85,7 +85,7 @@ impl<K: 'static> HandlerBuilder<K> {
     }
 }
 
-/// The states that an event is about.
+/// Returns the states that an event is about.
 fn event_objects<K>(event: &Event<K>) -> impl Iterator<Item = &Object<K>> {
     let old = match event {
         Event::Updated { old, new } if !old.same_version(new) => Some(old),
@@ -94,7 +94,7 @@ fn event_objects<K>(event: &Event<K>) -> impl Iterator<Item = &Object<K>> {
     old.into_iter().chain(event.object())
 }
 
-/// Changes come before what is there anyway.
+/// Returns the priority of an event: changes come before unchanged objects.
 fn priority<K>(event: &Event<K>) -> i32 {
     match event {
         Event::Added { initial: true, .. } | Event::Resynced(_) => LOW_PRIORITY,
@@ -103,7 +103,7 @@ fn priority<K>(event: &Event<K>) -> i32 {
     }
 }
 
-/// In the namespace of what it owns, or in none.
+/// Returns the key of an object's controller, which is in the object's namespace or cluster-scoped.
 pub(crate) fn owner_key<K, O>(object: &Object<K>, owners: &Lister<O>) -> Option<ObjectKey> {
     let controller = object.controller()?;
     let beside = object.key().sibling(&controller.name);

@@ -1,4 +1,4 @@
-//! Which objects a listener wants, and what an event means to it.
+//! Filters of a listener: the objects that it wants, and how an event looks through the filter.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,12 +9,12 @@ pub(crate) type ErasedFilter = Box<dyn Fn(&Object) -> bool + Send + Sync>;
 
 /// The filters of one listener.
 ///
-/// Whether it has an object is remembered, not asked of the filter again: filters may change their
-/// mind, events may have been merged, and the object of a delete may differ from all that was
-/// delivered. So everything that was added is deleted in the end, and nothing else.
+/// The filter remembers which objects the listener has, rather than asking its functions again: their answers
+/// may change, events may have been merged, and the object of a delete may differ from every state that was
+/// delivered. Therefore every object that was added is eventually deleted, and no other.
 pub(super) struct Filter {
     passes: Vec<ErasedFilter>,
-    /// The keys that the listener has; empty without filters.
+    /// The keys of the objects that the listener has; empty if there are no filters.
     delivered: HashSet<ObjectKey>,
 }
 
@@ -23,7 +23,7 @@ impl Filter {
         Self { passes, delivered: HashSet::new() }
     }
 
-    /// What the listener is to be told of an event, if anything; `panicked` hears of filters that do.
+    /// Returns the event to deliver, if any. Calls `panicked` if a filter panics.
     pub(super) fn apply(&mut self, event: Event, panicked: impl FnOnce(&Object)) -> Option<Event> {
         if self.passes.is_empty() {
             return Some(event);

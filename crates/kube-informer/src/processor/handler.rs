@@ -1,19 +1,19 @@
-//! Handlers as programs write them, and as the core knows them.
+//! The handler trait that users implement, and its type-erased form.
 
 use std::marker::PhantomData;
 
 use crate::{Deleted, Event, Object};
 
-/// Told what happens to the objects of an informer, one call at a time, in order.
+/// Receives the events of an informer's objects, in order and one call at a time.
 ///
-/// However late it comes, a handler first sees every object that is there as added (`initial`), then
-/// every change. What it has been told always adds up to a state that the cache was in.
+/// However late it registers, a handler first receives every cached object as added (`initial`), and then every
+/// change. The events that it has received always add up to a state that the cache was in.
 ///
-/// Callbacks may be slow: nothing waits for them, and when too much waits for a handler, events of the
-/// same object are merged ([`Registration::merged`](crate::Registration::merged)). They should not
-/// block the thread, as no other code of an async program should; say
-/// [`blocking`](crate::HandlerBuilder::blocking) for those that do. They may panic: that is counted,
-/// reported, and the next event is delivered.
+/// Callbacks may be slow: neither the informer nor other handlers wait for them. If too many events wait for a
+/// handler, events of the same object are merged ([`Registration::merged`](crate::Registration::merged)). As
+/// elsewhere in async code, callbacks should not block the thread; register those that do as
+/// [`blocking`](crate::HandlerBuilder::blocking). Callbacks may panic: a panic is counted and logged, and the
+/// next event is delivered.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -41,32 +41,33 @@ use crate::{Deleted, Event, Object};
 /// # Ok::<(), kube_informer::Error>(())
 /// ```
 pub trait EventHandler<K>: Send + 'static {
-    /// The object is new, or (`initial`) was there when this handler came.
+    /// Called when an object is new, or (`initial`) was already there when this handler registered.
     fn on_add(&mut self, object: &Object<K>, initial: bool) {
         let _ = (object, initial);
     }
 
-    /// The object changed: as this handler last saw it, and as it is now. Relists repeat unchanged
-    /// ones, see [`only_changes`](crate::HandlerBuilder::only_changes).
+    /// Called when an object has changed, with the state that this handler last saw and the new one. Relists
+    /// repeat unchanged objects; see [`only_changes`](crate::HandlerBuilder::only_changes).
     fn on_update(&mut self, old: &Object<K>, new: &Object<K>) {
         let _ = (old, new);
     }
 
-    /// The object is gone, from the cluster or out of this handler's filter.
+    /// Called when an object is gone, from the cluster or from this handler's filter.
     fn on_delete(&mut self, deleted: &Deleted<K>) {
         let _ = deleted;
     }
 
-    /// The resync period is over; an update without a change unless you say otherwise.
+    /// Called for each object when the resync period has elapsed. By default, calls `on_update` with the same
+    /// object twice.
     fn on_resync(&mut self, object: &Object<K>) {
         self.on_update(object, object);
     }
 
-    /// The initial list has been delivered in full.
+    /// Called when the initial list has been delivered in full.
     fn on_synced(&mut self) {}
 
-    /// Calls the method that an event is for: for tests, and for programs that make their own events
-    /// with [`Indexer::process`](crate::Indexer::process).
+    /// Calls the method for an event. For tests, and for programs that create events with
+    /// [`Indexer::process`](crate::Indexer::process).
     fn on_event(&mut self, event: &Event<K>) {
         match event {
             Event::Added { object, initial } => self.on_add(object, *initial),
@@ -99,12 +100,12 @@ impl<K, H: EventHandler<K> + ?Sized> EventHandler<K> for Box<H> {
     }
 }
 
-/// A handler as the core knows it: events go in by value, so that typing them is a move.
+/// A type-erased handler. It takes events by value, so that typing them is a move.
 pub(crate) trait ErasedHandler: Send {
     fn handle(&mut self, event: Event);
 }
 
-/// A handler that is a type.
+/// A handler that implements [`EventHandler`].
 pub(super) struct Typed<K, H>(pub(super) H, pub(super) PhantomData<fn() -> K>);
 
 impl<K, H: EventHandler<K>> ErasedHandler for Typed<K, H> {
@@ -113,7 +114,7 @@ impl<K, H: EventHandler<K>> ErasedHandler for Typed<K, H> {
     }
 }
 
-/// A handler that is one closure.
+/// A handler that is a single closure.
 pub(super) struct ForEach<K, F>(pub(super) F, pub(super) PhantomData<fn() -> K>);
 
 impl<K, F: FnMut(Event<K>) + Send> ErasedHandler for ForEach<K, F> {
@@ -122,7 +123,7 @@ impl<K, F: FnMut(Event<K>) + Send> ErasedHandler for ForEach<K, F> {
     }
 }
 
-/// A handler that is a closure for each thing that can happen; those left out do nothing.
+/// A handler made of one optional closure per type of event.
 pub(super) struct Functions<K> {
     pub(super) add: Option<Add<K>>,
     pub(super) update: Option<Update<K>>,

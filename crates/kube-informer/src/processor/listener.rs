@@ -1,4 +1,4 @@
-//! One listener: its backlog, the task that calls its handler, and its end.
+//! A listener: its backlog, the task that calls its handler, and its end.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,29 +22,28 @@ use super::filter::Filter;
 use super::handler::ErasedHandler;
 use super::{KeepAlive, Processor};
 
-/// How many events a task delivers before it lets others run. Tokio gives tasks 128 steps too.
+/// The number of events that a task delivers before it yields, the same as Tokio's budget of 128 operations.
 const TURN_EVENTS_MAX: usize = 128;
 
-/// How many events are delivered per visit to a blocking thread: enough that the way there, some
-/// microseconds, does not count, few enough that such threads go round when there are more
-/// handlers than threads.
+/// The number of events delivered per visit to a blocking thread. It is large enough that the hop, a few
+/// microseconds, does not matter, and small enough that handlers take turns if they outnumber the threads.
 const HOP_EVENTS_MAX: usize = 1024;
 
-/// Callbacks that take longer are worth a line in the log. client-go has the same number.
+/// The duration after which a callback is logged as slow. client-go has the same number.
 const SLOW_CALLBACK: Duration = Duration::from_millis(100);
 
-/// A place in the fan-out. The informer pushes; a task or a stream pops.
+/// A member of the fan-out. The informer pushes; a task or a stream pops.
 pub(crate) struct Listener {
     name: Arc<str>,
     processor: Weak<Processor>,
     manner: Manner,
     inbox: Mutex<Inbox>,
-    /// It came after the informer had stopped.
+    /// Whether it registered after the informer had stopped.
     rejected: AtomicBool,
-    /// Set with the inbox locked; here too, so that a look needs no lock.
+    /// Set with the inbox locked, and stored here so that it can be read without the lock.
     ended: AtomicBool,
     sync: watch::Sender<HandlerSync>,
-    /// Cancelled when it has ended and no callback runs any more.
+    /// Cancelled when the listener has ended and no callback is running.
     quiet: CancellationToken,
     delivered: AtomicU64,
     panics: AtomicU64,
@@ -56,10 +55,10 @@ pub(crate) struct Listener {
 #[derive(Clone, Copy)]
 pub(crate) struct Manner {
     pub(super) kind: ListenerKind,
-    /// The informer waits for it rather than merge events.
+    /// Whether the informer waits for this listener instead of merging events.
     pub(super) every_state: bool,
     pub(super) slow_after: Duration,
-    /// A panic ends the process.
+    /// Whether a panic ends the process.
     pub(super) crash_on_panic: bool,
 }
 
@@ -76,7 +75,7 @@ pub(super) enum ListenerKind {
     Task,
     /// A task calls the handler on threads that may block.
     Blocking,
-    /// Somebody polls.
+    /// The user polls a stream.
     Stream,
 }
 
@@ -87,16 +86,16 @@ struct Inbox {
     fell_behind: bool,
 }
 
-/// Where the handler is.
+/// The location of the handler.
 enum Slot {
     Here(Box<Callee>),
-    /// With the task, which may be calling it.
+    /// Taken by the task, which may be calling it.
     Out,
-    /// There is none (any more).
+    /// There is no handler, or no longer.
     Nobody,
 }
 
-/// The handler and all that goes when it goes.
+/// The handler, and everything that is dropped with it.
 pub(super) struct Callee {
     pub(super) handler: Box<dyn ErasedHandler>,
     pub(super) filter: Filter,
@@ -104,17 +103,17 @@ pub(super) struct Callee {
     pub(super) keep: KeepAlive,
 }
 
-/// What pushing leaves to be done when no lock is held any more.
+/// Work that is left after a push, to be done without a lock held.
 #[derive(Default)]
 pub(super) struct Pushed {
     pub(super) waker: Option<Waker>,
-    /// This was the first time that too much waited.
+    /// Whether this was the first time that too many events were pending.
     pub(super) fell_behind: bool,
     pub(super) let_go: Vec<Object>,
 }
 
 impl Listener {
-    /// Without a handler it is a stream's.
+    /// Creates a listener; without a handler it belongs to a stream.
     pub(super) fn new(
         name: Arc<str>,
         processor: Weak<Processor>,
@@ -167,7 +166,7 @@ impl Listener {
         read(&self.inbox.lock().backlog)
     }
 
-    /// Queues what happened. Never waits for the handler.
+    /// Queues the effects of a write. Never waits for the handler.
     pub(super) fn push(&self, applied: &[Applied]) -> Pushed {
         let mut inbox = self.inbox.lock();
         if self.is_ended() {
@@ -183,13 +182,13 @@ impl Listener {
         Pushed { waker, fell_behind, let_go }
     }
 
-    /// Whether the informer has to wait for it.
+    /// Returns whether the informer has to wait for this listener.
     pub(super) fn is_full(&self) -> bool {
         let full = |backlog: &Backlog| backlog.singles() >= BACKLOG_EVENTS_MAX;
         self.manner.every_state && !self.is_ended() && self.backlog(full)
     }
 
-    /// The next event; none when it has ended.
+    /// Returns the next event, or `None` when the listener has ended.
     pub(super) fn poll_event(&self, context: &mut Context<'_>) -> Poll<Option<Event>> {
         let mut inbox = self.inbox.lock();
         if self.is_ended() {
@@ -201,7 +200,7 @@ impl Listener {
         Poll::Ready(Some(self.popped(popped, left)))
     }
 
-    /// Whether there is something to deliver; false when it has ended.
+    /// Waits until there is an event to deliver. Returns false when the listener has ended.
     fn poll_ready(&self, context: &mut Context<'_>) -> Poll<bool> {
         let mut inbox = self.inbox.lock();
         match (self.is_ended(), inbox.backlog.is_empty()) {
@@ -219,7 +218,8 @@ impl Listener {
         Some(self.popped(popped?, left))
     }
 
-    /// The event, once what goes with it has been dropped, and the informer goes on if it has waited.
+    /// Returns the event after dropping what was popped with it, and wakes the informer if it is waiting for
+    /// room.
     fn popped(&self, (event, let_go): Popped, left: usize) -> Event {
         drop(let_go);
         if left + 1 == BACKLOG_EVENTS_MAX {
@@ -236,7 +236,7 @@ impl Listener {
         }
     }
 
-    /// Delivers some events, and says whether that was not all.
+    /// Delivers some events, and returns whether more are pending.
     fn deliver(&self, limit: usize) -> bool {
         let Some(mut turn) = self.begin() else { return false };
         for _ in 0..limit {
@@ -257,7 +257,7 @@ impl Listener {
         }
     }
 
-    /// An event has been handled, whatever came of it.
+    /// Records that an event has been handled, successfully or not.
     pub(super) fn handled(&self, synced: bool) {
         self.delivered.fetch_add(1, Ordering::Relaxed);
         if synced {
@@ -265,8 +265,8 @@ impl Listener {
         }
     }
 
-    /// Ends delivery: no callback starts after this, what waits is dropped, and so is the handler, at
-    /// the latest by the callback that is running.
+    /// Ends delivery: no callback starts after this. Pending events are dropped, and so is the handler, at the
+    /// latest when a running callback returns.
     pub(super) fn end(&self, why: HandlerSync) {
         let mut inbox = self.inbox.lock();
         self.ended.store(true, Ordering::Release);
@@ -285,7 +285,7 @@ impl Listener {
         }
     }
 
-    /// It came too late: the informer has stopped.
+    /// Marks the listener as registered after the informer had stopped.
     pub(super) fn reject(&self) {
         self.rejected.store(true, Ordering::Relaxed);
         self.end(HandlerSync::Stopped);
@@ -307,12 +307,12 @@ impl Listener {
         Err(Error::new(Cause::Stopped, text))
     }
 
-    /// Waits for the callback that was running when it ended.
+    /// Waits for the callback that was running when the listener ended.
     pub(super) async fn quiet(&self) {
         self.quiet.cancelled().await;
     }
 
-    /// What has been reached stays: a handler that was synced is not unsynced by its end.
+    /// Sets the sync state once: the end of a handler that has synced does not undo that.
     fn settle(&self, reached: HandlerSync) {
         self.sync.send_if_modified(|sync| {
             let pending = *sync == HandlerSync::Pending;
@@ -323,7 +323,7 @@ impl Listener {
         });
     }
 
-    /// Drops the handler, with no lock held: that runs code of the program.
+    /// Drops the handler without a lock held, because that runs user code.
     fn release(&self, slot: Slot) {
         if catch_unwind(AssertUnwindSafe(|| drop(slot))).is_err() {
             self.panicked("a handler panicked while it was dropped", None);
@@ -335,7 +335,7 @@ impl Listener {
         self.panicked("a filter panicked; the object does not pass", Some(object.key()));
     }
 
-    /// Names the object, and leaves out what the panic said: it may quote from it.
+    /// Logs a panic with the object's key. The panic message is left out, because it may quote the object.
     fn panicked(&self, what: &str, key: Option<&ObjectKey>) {
         let panics = self.panics.fetch_add(1, Ordering::Relaxed) + 1;
         let informer = self.informer();
@@ -347,7 +347,7 @@ impl Listener {
         }
     }
 
-    /// A callback took this long.
+    /// Records the duration of a callback.
     fn took(&self, took: Duration, key: Option<&ObjectKey>) {
         self.callbacks.record_duration(took);
         if took < self.manner.slow_after || self.slow.fetch_add(1, Ordering::Relaxed) > 0 {
@@ -395,8 +395,8 @@ impl Inbox {
     }
 }
 
-/// The handler, taken out to be called. Dropping this puts it back, or lets it go if the listener
-/// has ended meanwhile.
+/// The handler while it is taken out to be called. Dropping this puts the handler back, or drops it if the
+/// listener has ended in the meantime.
 struct Turn<'a> {
     listener: &'a Listener,
     callee: Option<Box<Callee>>,
@@ -407,7 +407,7 @@ impl Turn<'_> {
         let (listener, Some(callee)) = (self.listener, &mut self.callee) else { return };
         let synced = matches!(event, Event::Synced);
         let event = callee.filter.apply(event, |object| listener.filter_panicked(object));
-        // The filter may have taken its time.
+        // The listener may have ended while the filter ran.
         if let Some(event) = event
             && !listener.is_ended()
         {
@@ -435,8 +435,8 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A listener whose task runs, or is about to. If the task goes (its runtime was shut down), so does
-/// the listener: nobody would call it again.
+/// A listener whose task runs or is about to. If the task is dropped because its runtime shuts down, the
+/// listener ends too, since nothing would call it again.
 pub(super) struct Running(pub(super) Arc<Listener>);
 
 impl Running {

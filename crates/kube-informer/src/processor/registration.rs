@@ -1,4 +1,4 @@
-//! A handler's place in an informer.
+//! The handle of a registered handler.
 
 use std::fmt;
 use std::ops::Deref;
@@ -12,10 +12,11 @@ use crate::{Result, WaitForSync};
 use super::backlog::Backlog;
 use super::listener::Listener;
 
-/// A handler's place in an informer. The handler stays as long as the informer runs: this may be
-/// ignored, asked, used to [`remove`](Self::remove) it, or [tied to a scope](Self::remove_on_drop).
+/// A handle to a registered handler. The handler stays registered for as long as the informer runs. The
+/// handle may be dropped, queried, used to [`remove`](Self::remove) the handler, or [tied to a
+/// scope](Self::remove_on_drop).
 ///
-/// Having one does not keep the informer running.
+/// A registration does not keep the informer running.
 #[derive(Clone)]
 pub struct Registration {
     listener: Arc<Listener>,
@@ -30,12 +31,13 @@ impl Registration {
         &self.listener
     }
 
-    /// The name that it was given, or `file:line` of where it was registered.
+    /// Returns the handler's name, or the `file:line` of the registration if it was given none.
     pub fn name(&self) -> &str {
         self.listener.name()
     }
 
-    /// An error if the informer had stopped already when this handler came: it is never called.
+    /// Returns an error if the informer had already stopped when this handler registered, so that it is never
+    /// called.
     ///
     /// ```
     /// # use kube_informer::{Registration, SharedInformer};
@@ -49,61 +51,61 @@ impl Registration {
         Ok(self)
     }
 
-    /// Whether this handler has been through the whole initial list. Stays true.
+    /// Returns whether this handler has processed the whole initial list. Once true, it stays true.
     pub fn has_synced(&self) -> bool {
         self.listener.has_synced()
     }
 
-    /// Waits until the informer is synced and this handler has been through the initial list. Ends
-    /// with an error if either is stopped before.
+    /// Waits until the informer has synced and this handler has processed the initial list. Fails if either is
+    /// stopped first.
     pub fn wait_for_sync(&self) -> WaitForSync {
         let informer = self.listener.processor().and_then(|processor| processor.watched());
         WaitForSync::of_handler(informer, self.listener.clone())
     }
 
-    /// How many events wait for this handler.
+    /// Returns the number of events that wait for this handler.
     pub fn backlog(&self) -> usize {
         self.listener.backlog(Backlog::len)
     }
 
-    /// How many events became part of another one of the same object, since too many waited.
+    /// Returns how many events were merged into another event of the same object because too many were waiting.
     pub fn merged(&self) -> u64 {
         self.listener.backlog(Backlog::merged_total)
     }
 
-    /// How many repetitions (resyncs, unchanged objects of relists) were left out, since too many
-    /// events waited, or the same repetition did.
+    /// Returns how many repetitions (resyncs, unchanged objects of relists) were skipped, because too many
+    /// events were waiting or the same repetition was already queued.
     pub fn skipped(&self) -> u64 {
         self.listener.backlog(Backlog::skipped_total)
     }
 
-    /// How many times the handler or its filter panicked.
+    /// Returns how many times the handler or its filter has panicked.
     pub fn panics(&self) -> u64 {
         self.listener.panics()
     }
 
-    /// How many callbacks took longer than [`slow_after`](crate::HandlerBuilder::slow_after).
+    /// Returns how many callbacks took longer than [`slow_after`](crate::HandlerBuilder::slow_after).
     pub fn slow(&self) -> u64 {
         self.listener.slow()
     }
 
-    /// How long callbacks took.
+    /// Returns the durations of the callbacks.
     #[cfg(feature = "metrics")]
     pub(crate) fn callbacks(&self) -> &Histogram {
         &self.listener.callbacks
     }
 
-    /// Ends delivery at once: no callback starts after this. What waits is dropped.
+    /// Ends delivery at once: no callback starts after this, and pending events are dropped.
     ///
-    /// Awaiting the result waits for the callback that may be running; when that is over, the
-    /// handler has been dropped. A callback can end its own handler, but must not wait for it: it
-    /// would wait for itself. It drops the result instead.
+    /// Awaiting the result waits for a callback that is still running; after that, the handler has been
+    /// dropped. A callback can remove its own handler, but must not await the result, because it would wait
+    /// for itself. It should drop the result instead.
     pub fn remove(self) -> impl Future<Output = ()> + Send + 'static {
         self.listener.end(HandlerSync::Removed);
         async move { self.listener.quiet().await }
     }
 
-    /// Ends delivery when the returned guard is dropped: no callback starts after that.
+    /// Returns a guard that ends delivery when it is dropped: no callback starts after that.
     pub fn remove_on_drop(self) -> RegistrationGuard {
         RegistrationGuard { registration: self, armed: true }
     }
@@ -119,7 +121,7 @@ impl fmt::Debug for Registration {
     }
 }
 
-/// A registration that ends when this is dropped.
+/// A registration that is removed when this guard is dropped.
 #[must_use = "dropping a RegistrationGuard removes the handler: give it a name other than `_`"]
 #[derive(Debug)]
 pub struct RegistrationGuard {
@@ -128,7 +130,7 @@ pub struct RegistrationGuard {
 }
 
 impl RegistrationGuard {
-    /// Leaves the handler in place after all.
+    /// Disarms the guard, so that the handler stays registered.
     pub fn detach(mut self) -> Registration {
         self.armed = false;
         self.registration.clone()

@@ -1,4 +1,4 @@
-//! Events for `async` code.
+//! Streams of events, for async code.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,16 +13,17 @@ use crate::{Event, Registration, Untyped};
 use super::filter::Filter;
 use super::{KeepAlive, RegistrationGuard};
 
-/// The events of an informer, for `async` code. Ends when the informer stops, or when it is removed.
+/// A stream of an informer's events, for async code. It ends when the informer stops or the stream is removed.
 ///
-/// Nothing waits for it to be polled: what waits for a stream is bounded as it is for handlers.
+/// The informer does not wait for the stream to be polled: its backlog is bounded in the same way as a
+/// handler's.
 #[must_use = "dropping an EventStream ends it"]
 pub struct EventStream<K = Untyped> {
     subscription: Subscription,
     kind: PhantomData<fn() -> K>,
 }
 
-/// The stream without its type.
+/// The untyped part of a stream.
 pub(crate) struct Subscription {
     pub(super) registration: RegistrationGuard,
     pub(super) filter: Filter,
@@ -34,12 +35,12 @@ impl<K> EventStream<K> {
         Self { subscription, kind: PhantomData }
     }
 
-    /// The next event; `None` once the informer has stopped. Cancel safe.
+    /// Returns the next event, or `None` once the informer has stopped. Cancel safe.
     pub async fn next(&mut self) -> Option<Event<K>> {
         std::future::poll_fn(|context| self.subscription.poll(context)).await.map(Event::cast)
     }
 
-    /// Its place in the informer: whether it has synced, how much waits for it.
+    /// Returns the stream's registration, for example to see whether it has synced or how large its backlog is.
     pub fn registration(&self) -> &Registration {
         &self.subscription.registration
     }
@@ -49,7 +50,7 @@ impl Subscription {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
         let listener = self.registration.listener();
         loop {
-            // One that always has something must let others run too, also if its filter passes nothing.
+            // A stream that always has events must let other tasks run, even if its filter passes none of them.
             let step = ready!(coop::poll_proceed(context));
             let Some(event) = ready!(listener.poll_event(context)) else {
                 self.keep = None;

@@ -1,4 +1,4 @@
-//! An informer that is made of a map, and a handler that checks what it is told.
+//! An informer that is made of a map, and a handler that checks the events that it receives.
 
 mod delivery;
 mod isolation;
@@ -21,7 +21,7 @@ use crate::{
 
 use super::*;
 
-/// An object; its uid is its name.
+/// Returns an object whose uid is its name.
 pub(super) fn object(name: &str, version: u64) -> Object {
     let json = format!(
         r#"{{"metadata":{{"name":"{name}","namespace":"ns","uid":"{name}","resourceVersion":"{version}"}}}}"#
@@ -33,8 +33,8 @@ pub(super) fn version(object: &Object) -> u64 {
     object.resource_version().as_str().parse().unwrap()
 }
 
-/// `*a@1` initial, `+a@1` added, `a@1>2` updated, `-a@3` deleted, `?a@3` found deleted, `=a@1`
-/// resynced.
+/// Formats an event: `*a@1` initial, `+a@1` added, `a@1>2` updated, `-a@3` deleted, `?a@3` inferred delete,
+/// `=a@1` resynced.
 pub(super) fn text(event: &Event) -> String {
     let at = |object: &Object| format!("{}@{}", object.name(), object.resource_version());
     match event {
@@ -48,7 +48,7 @@ pub(super) fn text(event: &Event) -> String {
     }
 }
 
-/// A handler's view, folded from its events. What does not fit (I10, I11, I16) is written down.
+/// A handler's view, folded from its events. Violations of I10, I11 and I16 are recorded.
 #[derive(Default, Debug)]
 pub(super) struct Fold {
     pub(super) known: BTreeMap<ObjectKey, Object>,
@@ -91,7 +91,7 @@ impl Fold {
     }
 }
 
-/// What a handler was told, as text, and in what thread's order.
+/// The events that a handler has received, as text, in order.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<String>>>);
 
@@ -173,7 +173,7 @@ impl Fake {
         fake
     }
 
-    /// Started, and with these in its first list.
+    /// Creates a started informer with these objects in its first list.
     fn synced(names: &[&str]) -> Self {
         let fake = Self::started();
         fake.sync(names);
@@ -189,13 +189,13 @@ impl Fake {
         HandlerBuilder::new(self.processor.clone(), None, None)
     }
 
-    /// Registers a handler that notes what it is told.
+    /// Registers a handler that records its events.
     fn noting(&self) -> (Registration, Seen) {
         let seen = Seen::default();
         (self.handler().for_each(seen.note()), seen)
     }
 
-    /// A list of these, in a new state each.
+    /// Replaces the content with these objects, each in a new state.
     fn sync(&self, names: &[&str]) {
         self.list(names.iter().map(|name| self.core.next(name)).collect());
         self.core.progress.send_modify(|progress| progress.synced = true);
@@ -215,12 +215,12 @@ impl Fake {
         self.processor.write(0, vec![Delta::Deleted(deleted)]);
     }
 
-    /// A relist that finds everything as it was.
+    /// Relists without any change.
     fn relist(&self) {
         self.list(self.cache().into_values().collect());
     }
 
-    /// A resync of the handlers that are due for one by then.
+    /// Resyncs the handlers that are due after this time.
     async fn resync_after(&self, seconds: u64) {
         tokio::time::advance(Duration::from_secs(seconds)).await;
         self.processor.resync(Instant::now());
@@ -232,12 +232,12 @@ impl Fake {
     }
 }
 
-/// With paused time this returns when every task has done what it can.
+/// Waits until every task is idle, given paused time.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-/// What would wait for ever is an error instead. With paused time that takes no time.
+/// Fails instead of waiting forever. With paused time this takes no time.
 async fn ends<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("waits for ever")
 }

@@ -69,8 +69,8 @@ impl<T: Task> InProgress<T> {
         self.taken.priority
     }
 
-    /// Returns the delay until the task is queued again, if any. Limiters are user code, and this may run during a
-    /// panic.
+    /// Returns the delay until the task is queued again, if any. Limiters are user code, and this may run
+    /// during a panic.
     fn delay(&self) -> Option<Duration> {
         let limiter = self.queue.limiter();
         let wait = catch_unwind(AssertUnwindSafe(|| match self.outcome {

@@ -123,8 +123,8 @@ impl<T: Task> RateLimiter<T> for ItemExponential<T> {
     }
 }
 
-/// A limiter that retries each task quickly a few times, and slowly from then on. The counterpart of client-go's
-/// `TypedItemFastSlowRateLimiter`.
+/// A limiter that retries each task quickly a few times, and slowly from then on. The counterpart of
+/// client-go's `TypedItemFastSlowRateLimiter`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -142,7 +142,8 @@ pub struct ItemFastSlow<T> {
 }
 
 impl<T: Task> ItemFastSlow<T> {
-    /// Creates a limiter that waits `fast` after each of the first `fast_attempts` failures, and `slow` after that.
+    /// Creates a limiter that waits `fast` after each of the first `fast_attempts` failures, and `slow` after
+    /// that.
     pub fn new(fast: Duration, slow: Duration, fast_attempts: u32) -> Self {
         Self { fast, slow, fast_attempts, failures: Failures::new() }
     }

@@ -96,9 +96,9 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         })
     }
 
-    /// Takes a task for a worker, or gives the worker a place in line. Returns `None` if there will be no more
-    /// tasks. While a task is still to be repeated, a worker has to stay for it: the worker that runs it may not
-    /// come back.
+    /// Takes a task for a worker, or gives the worker a place in line. Returns `None` if there will be no
+    /// more tasks. While a task is still to be repeated, a worker has to stay for it: the worker that runs it
+    /// may not come back.
     pub(super) fn poll_take(
         &self,
         place: &mut Place,
@@ -155,7 +155,8 @@ impl<T: Clone + Eq + Hash> Shared<T> {
         });
     }
 
-    /// Stops accepting tasks. Tasks that are due by now are still handed out, even if no worker has noticed yet.
+    /// Stops accepting tasks. Tasks that are due by now are still handed out, even if no worker has noticed
+    /// yet.
     pub(super) fn shut_down(&self, now: Nanos) {
         let _tasks = self.with(|inner| {
             inner.state.come_due(now);

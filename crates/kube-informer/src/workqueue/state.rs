@@ -159,8 +159,8 @@ impl<T: Clone + Eq + Hash> State<T> {
         }
     }
 
-    /// Makes a task ready, or marks it to be repeated if it is in progress. Returns whether that is one more task
-    /// to hand out.
+    /// Makes a task ready, or marks it to be repeated if it is in progress. Returns whether that is one more
+    /// task to hand out.
     ///
     /// Like every method that accepts a task, this returns the task if it does not keep it, so that the task is
     /// dropped without the lock held.
@@ -415,7 +415,8 @@ impl<T: Clone + Eq + Hash> State<T> {
         }
     }
 
-    /// Returns the slot of a task, allocating one if needed. If the task already has a slot, the task is returned.
+    /// Returns the slot of a task, allocating one if needed. If the task already has a slot, the task is
+    /// returned.
     fn slot(&mut self, task: T, hash: Hashed) -> (u32, Option<T>) {
         let is = |&slot: &u32| {
             let entry = &self.slots[slot as usize];

@@ -1,24 +1,24 @@
-//! Events merged by key: what a listener needs to be told to get from what it knows to what is.
+//! Events merged by key: the shortest way from the state that a listener knows to the current state.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{Deleted, Event, FinalState, Object, ObjectKey};
 
-/// At most one entry per key, in the order in which the keys first had something to tell.
+/// At most one entry per key, in the order in which the keys first had news.
 ///
-/// Only keys that the listener knows or that the cache has are here, with two events at most: that
-/// bounds what waits.
+/// Only keys that the listener knows or that are in the cache have an entry, and an entry is two events at
+/// most. This bounds the backlog.
 #[derive(Default)]
 pub(super) struct Merged {
     entries: BTreeMap<u64, Pending>,
     places: HashMap<ObjectKey, u64>,
-    /// Where the first list ended, if that still has to be told.
+    /// The position of the end of the first list, if that has not been delivered yet.
     synced: Option<u64>,
     next: u64,
     len: usize,
 }
 
-/// What a listener has to be told about one key.
+/// The undelivered news about one key.
 enum Pending {
     Added {
         object: Object,
@@ -29,7 +29,7 @@ enum Pending {
         new: Object,
     },
     Deleted(Deleted),
-    /// Deleted, and made again since: two events, as the listener knows the one that is gone.
+    /// Deleted and recreated since: two events, because the listener knows the deleted object.
     Replaced {
         gone: Deleted,
         object: Object,
@@ -41,12 +41,12 @@ impl Merged {
         self.len == 0
     }
 
-    /// How many events wait.
+    /// Returns the number of pending events.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The object is this now. Whether that became part of what was waiting.
+    /// Records the current state of an object. Returns whether that was merged into a pending entry.
     pub(super) fn is(
         &mut self,
         old: Option<&Object>,
@@ -67,7 +67,7 @@ impl Merged {
         true
     }
 
-    /// The object is gone. Whether that became part of what was waiting, or cancelled it.
+    /// Records that an object is gone. Returns whether that was merged into a pending entry, or cancelled it.
     pub(super) fn is_gone(&mut self, gone: &Deleted, let_go: &mut Vec<Object>) -> bool {
         let Some((place, before)) = self.take(gone.key()) else {
             self.begin(Pending::Deleted(gone.clone()));
@@ -88,7 +88,7 @@ impl Merged {
         Some((place, pending))
     }
 
-    /// The first event of a key.
+    /// Adds the first entry of a key.
     fn begin(&mut self, pending: Pending) {
         let place = self.place();
         self.places.insert(pending.key().clone(), place);
@@ -110,7 +110,7 @@ impl Merged {
         self.len -= pending.events();
         let event = match pending {
             Pending::Replaced { gone, object } => {
-                // The other half is next, unless it is cancelled before.
+                // The second half comes next, unless it is cancelled first.
                 self.put(place, Pending::Added { object, initial: false });
                 return Some(Event::Deleted(gone));
             }
@@ -137,7 +137,7 @@ impl Merged {
     fn forget(&mut self, key: &ObjectKey) {
         self.places.remove(key);
         if self.places.is_empty() {
-            // The storm is over: give back what it took.
+            // The burst is over: release its memory.
             self.places = HashMap::new();
         }
     }
@@ -173,10 +173,10 @@ impl Pending {
         }
     }
 
-    /// `None` if the listener need not know of either.
+    /// Returns `None` if the listener need not learn of either.
     fn then_is_gone(self, deleted: Deleted, let_go: &mut Vec<Object>) -> Option<Self> {
         match self {
-            // It came and went unseen.
+            // It was added and deleted before the listener saw it.
             Pending::Added { object, .. } => {
                 let_go.extend([object, deleted.object]);
                 None
@@ -189,7 +189,7 @@ impl Pending {
                 let_go.extend([old, new]);
                 Some(Pending::Deleted(deleted))
             }
-            // Told twice: a delete that was seen says more than one that was found out.
+            // Deleted twice: an observed delete is more precise than an inferred one.
             Pending::Deleted(gone) => {
                 let (more, less) = match deleted.final_state {
                     FinalState::Known => (deleted, gone),

@@ -42,7 +42,7 @@ fn drain(backlog: &mut Backlog) -> Vec<String> {
     std::iter::from_fn(|| pop(backlog)).map(|event| text(&event)).collect()
 }
 
-/// What is delivered of these if nothing is delivered before they are all there.
+/// Returns the events that are delivered if all of these are queued before the first delivery.
 fn merged(applied: &[Applied]) -> Vec<String> {
     let mut backlog = Backlog::new(0, false);
     push_all(&mut backlog, applied);
@@ -128,7 +128,7 @@ fn repetitions_are_dropped_while_one_that_has_not_begun_waits() {
     }
     assert_eq!((backlog.len(), backlog.skipped_total()), (4, 4));
     assert_eq!(text(&pop(&mut backlog).unwrap()), "a@1>1");
-    // The first has begun, so that it does not stand for one that is asked for now.
+    // The first has started, so it cannot stand for one that is requested now.
     push_all(&mut backlog, &[unchanged.clone(), unchanged]);
     assert_eq!(backlog.skipped_total(), 6);
     assert_eq!(drain(&mut backlog), ["b@2>2", "=a@1", "=b@2", "a@1>1", "b@2>2"]);
@@ -167,7 +167,7 @@ fn h6_updates_of_objects_without_versions_are_changes() {
     assert_eq!(backlog.len(), 1);
 }
 
-/// What happens, in a world of few objects.
+/// An action in a small world of objects.
 #[derive(Clone, Debug)]
 enum Step {
     Put(u8),
@@ -200,7 +200,7 @@ struct World {
 }
 
 impl World {
-    /// What listeners are told of a step, if anything.
+    /// Returns the effect of a step that listeners receive, if any.
     fn step(&mut self, step: &Step) -> Option<Applied> {
         let all = || self.cache.values().cloned().collect();
         match *step {
@@ -235,7 +235,7 @@ impl World {
     }
 }
 
-/// The keys that the handler will know once `queue` has been delivered, before what is merged.
+/// Returns the keys that the handler will know once `queue` has been delivered, before anything merged.
 fn known_before_merged(backlog: &Backlog, fold: &Fold) -> BTreeSet<ObjectKey> {
     let mut known: BTreeSet<_> = fold.known.keys().cloned().collect();
     for (nth, waiting) in backlog.queue.iter().enumerate() {
@@ -268,8 +268,8 @@ fn check_bound(backlog: &Backlog, fold: &Fold, world: &World) {
 }
 
 proptest! {
-    /// I11, I14, I16: however little is delivered in between, what is delivered fits together, adds
-    /// up to the cache, and is bounded by the keys.
+    /// I11, I14, I16: however rarely events are delivered, they are consistent, add up to the cache, and are
+    /// bounded by the number of keys.
     #[test]
     fn i11_i14_i16_what_is_delivered_adds_up(
         first in 0..4_u8, steps in steps(), limit in 0..4_usize, only_changes: bool,

@@ -38,7 +38,7 @@ fn c24_an_update_is_what_it_means_to_the_filtered_view() {
         (updated(1, 3), None),
         (updated(3, 4), Some("+a@4")),
         (updated(4, 6), Some("a@4>6")),
-        // As the handler last saw it, and a delete that it saw: there is nothing to find out later.
+        // The state that the handler last saw, and an observed delete: nothing is left to infer.
         (updated(6, 7), Some("-a@6")),
         (Event::Resynced(object("a", 7)), None),
         (deleted(8, FinalState::Known), None),
@@ -57,7 +57,7 @@ fn c24_an_update_is_what_it_means_to_the_filtered_view() {
 fn c24_what_was_delivered_is_deleted_whatever_the_last_state_was() {
     let mut even = filter(even);
     assert_eq!(told(&mut even, added(2, false)).as_deref(), Some("+a@2"));
-    // Merged from 2>3 and the delete: the filter would say that it was never there.
+    // Merged from 2>3 and the delete: judging by its object, the filter would say that it never passed.
     assert_eq!(told(&mut even, deleted(3, FinalState::Known)).as_deref(), Some("-a@3"));
     assert_eq!(told(&mut even, added(5, false)), None);
     assert_eq!(told(&mut even, deleted(6, FinalState::Known)), None);
@@ -107,7 +107,7 @@ fn without_filters_nothing_is_remembered() {
 }
 
 proptest! {
-    /// I11 holds also for a filter that says something else each time it is asked.
+    /// I11 also holds for a filter whose answers change.
     #[test]
     fn i11_a_filter_may_change_its_mind(
         steps in prop::collection::vec((0..4_u8, 0..4_u8), 0..100),

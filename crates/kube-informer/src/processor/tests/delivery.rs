@@ -1,4 +1,4 @@
-//! What a handler is told, in what order, and what happens when it panics or is stopped.
+//! The events that a handler receives, their order, and panics and stops.
 
 use std::sync::atomic::AtomicBool;
 
@@ -57,7 +57,7 @@ async fn h10_a_panic_is_contained_counted_and_reported_and_the_next_event_delive
     let fake = Fake::synced(&[]);
     let seen = Seen::default();
     let mut note = seen.note();
-    // A panic writes its backtrace, which takes its time on a busy machine.
+    // A panic prints its backtrace, which is slow on a busy machine.
     let handler = fake.handler().name("shaky").slow_after(Duration::MAX);
     let registration = handler.for_each(move |event| {
         let secret = event.object().map(ToOwned::to_owned);
@@ -182,7 +182,7 @@ async fn h19_falling_behind_is_reported_once() {
     assert_eq!(stream.registration().merged(), 99);
 }
 
-/// One line for each call, as the trait gives them.
+/// Records one line per call of a trait method.
 struct Calls(Seen);
 impl EventHandler<Pod> for Calls {
     fn on_add(&mut self, object: &Object<Pod>, initial: bool) {
@@ -288,7 +288,7 @@ async fn i50_an_older_state_is_neither_written_nor_told() {
     assert_eq!(fake.cache().len(), 1);
 }
 
-/// An object whose informer packs bodies after eight of them.
+/// Returns an object whose informer packs bodies after the first eight.
 fn packed(packer: &Packer, name: &str, version: u64) -> Object {
     let text = "some text that all of these objects have in common; ".repeat(8);
     let json = serde_json::json!({

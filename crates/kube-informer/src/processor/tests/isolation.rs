@@ -1,11 +1,11 @@
-//! I14: a slow handler delays nobody, and what waits for it is bounded.
+//! I14: a slow handler delays no other, and its backlog is bounded.
 
 use std::sync::mpsc;
 
 use super::logs::Logs;
 use super::*;
 
-/// How many events there may be for `keys` objects, whatever happened to them.
+/// Returns the largest possible backlog for `keys` objects.
 fn bound(keys: usize) -> usize {
     BACKLOG_EVENTS_MAX + 2 * keys
 }
@@ -49,7 +49,7 @@ async fn i14_a_stream_that_nobody_polls_delays_nobody_and_stays_bounded() {
     fold.assert_is(&fake.cache());
 }
 
-/// On one thread, so that anything that blocks it would block everybody.
+/// Runs on one thread, so that a callback that blocks it would block every task.
 #[tokio::test(start_paused = true)]
 async fn i14_a_blocking_handler_holds_up_nobody() {
     let fake = Fake::synced(&["0"]);
@@ -60,7 +60,7 @@ async fn i14_a_blocking_handler_holds_up_nobody() {
     let slow = fake.handler().blocking().for_each(move |event| {
         write.lock().tell(&event);
         let _ = enter.send(());
-        // Until the other side is gone.
+        // Blocks until the sender is dropped.
         let _ = left.recv();
     });
     let (other, seen) = fake.noting();
@@ -88,13 +88,13 @@ async fn i14_a_blocking_handler_holds_up_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn h3_h4_distributing_never_waits_for_a_handler() {
-    // Neither for one that is not started...
+    // Neither for a handler that has not been started...
     let fake = Fake::new();
     let (unstarted, _) = fake.noting();
     fake.sync(&["0"]);
     churn(&fake, 10, 3000);
     assert!(unstarted.backlog() <= bound(10) + 2);
-    // ...nor for one that is stuck, nor for a stop while it is.
+    // ...nor for one that is stuck, nor for a stop in the meantime.
     let (leave, left) = mpsc::channel::<()>();
     let (enter, entered) = mpsc::channel();
     let stuck = fake.handler().for_each(move |_| {
@@ -160,7 +160,7 @@ async fn the_informer_does_not_wait_for_a_handler_that_is_removed_or_reads_no_st
 async fn h19_a_slow_callback_is_logged_once_and_counted() {
     let (logs, _guard) = Logs::capture();
     let fake = Fake::synced(&["a", "b"]);
-    // Nothing is as fast as that.
+    // Every callback takes longer than zero.
     let slow = fake.handler().name("lazy").slow_after(Duration::ZERO).for_each(drop);
     let quick = fake.handler().slow_after(Duration::MAX).for_each(drop);
     settle().await;

@@ -1,4 +1,4 @@
-//! Handlers that come early, late, twice, or too late.
+//! Handlers that register early, late, twice, or too late.
 
 use super::logs::Logs;
 use super::*;
@@ -120,7 +120,7 @@ async fn i29_handlers_may_be_added_and_removed_from_inside_callbacks() {
     assert_eq!(fake.processor.inner.lock().members.len(), 0);
 }
 
-/// Counts who holds it, as an informer does to know whether anybody could notice.
+/// Counts the holders, as an informer does to know whether anything still uses it.
 #[tokio::test(start_paused = true)]
 async fn an_informer_is_kept_alive_by_handlers_and_streams_and_not_by_registrations() {
     let fake = Fake::new();
@@ -157,7 +157,7 @@ async fn an_informer_that_is_dropped_ends_its_handlers() {
     ends(registration.remove()).await;
 }
 
-/// A handler that folds what it is told.
+/// Registers a handler that folds its events.
 fn folding(fake: &Fake, random: &mut fastrand::Rng) -> (Registration, Arc<Mutex<Fold>>) {
     let fold = Arc::new(Mutex::new(Fold::default()));
     let mut builder = fake.handler();
@@ -171,7 +171,7 @@ fn folding(fake: &Fake, random: &mut fastrand::Rng) -> (Registration, Arc<Mutex<
     (builder.for_each(move |event| write.lock().tell(&event)), fold)
 }
 
-/// I12: whenever handlers come and go, each gets one state of the cache and then every change.
+/// I12: whenever handlers register and leave, each receives one state of the cache and then every change.
 #[tokio::test(start_paused = true)]
 async fn i12_handlers_come_and_go_during_churn() {
     for seed in 0..40 {
@@ -205,7 +205,7 @@ async fn i12_handlers_come_and_go_during_churn() {
     }
 }
 
-/// The same with real threads, so that joins meet distributions at any point.
+/// I12 with real threads, so that registrations coincide with distributions at any point.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn i12_i29_handlers_come_and_go_from_many_tasks() {
     let fake = Arc::new(Fake::synced(&["0", "1", "2"]));

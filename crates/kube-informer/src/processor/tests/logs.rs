@@ -1,4 +1,4 @@
-//! What is said to operators.
+//! Log lines for operators.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -8,11 +8,11 @@ use tracing::Dispatch;
 use tracing::field::{Field, Visit};
 use tracing::subscriber::DefaultGuard;
 
-/// While there is one subscriber only, tracing asks just the thread that comes to a line first whether anybody wants
-/// it, and remembers a no for all threads. So there are always two.
+/// A second subscriber. With only one, tracing asks just the first thread that reaches a line whether it is
+/// enabled, and caches a "no" for all threads.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Logs::default()));
 
-/// All that is logged on this thread, one line each.
+/// Everything that is logged on this thread, line by line.
 #[derive(Clone, Default)]
 pub(super) struct Logs(Arc<Mutex<Vec<String>>>);
 

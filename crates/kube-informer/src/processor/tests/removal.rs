@@ -1,4 +1,4 @@
-//! The end of a handler: when it is over, it is over.
+//! The end of a handler: no call and no event after it.
 
 use std::sync::mpsc;
 
@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 
 use super::*;
 
-/// A handler that says when it is called and returns when it is told to.
+/// A handler that reports when it is called, and returns when told to.
 struct Gate {
     entered: mpsc::Receiver<String>,
     leave: mpsc::Sender<()>,
@@ -97,19 +97,19 @@ async fn i13_no_callback_starts_if_the_handler_is_removed_while_its_filter_runs(
 
 #[tokio::test(start_paused = true)]
 async fn i26_i28_remove_never_hangs() {
-    // Not started.
+    // Before the start.
     let fake = Fake::new();
     let (registration, seen) = fake.noting();
     ends(registration.clone().remove()).await;
     assert_eq!(Arc::strong_count(&seen.0), 1);
     // Twice.
     ends(registration.remove()).await;
-    // Stopped.
+    // After the stop.
     fake.start();
     let (registration, _) = fake.noting();
     fake.processor.stop();
     ends(registration.clone().remove()).await;
-    // Gone. A registration of another informer cannot be passed to this one.
+    // After the informer is gone. A registration of another informer cannot be passed to this one.
     drop(fake);
     ends(registration.remove()).await;
 }
@@ -122,7 +122,7 @@ fn i28_remove_does_not_hang_on_a_runtime_that_stands_still() {
         let handler = fake.noting();
         (fake, handler)
     });
-    // The task is there, but nobody drives it.
+    // The task exists, but no runtime drives it.
     futures::executor::block_on(registration.remove());
     assert_eq!(seen.take(), [""; 0]);
     assert_eq!(Arc::strong_count(&seen.0), 1);
@@ -140,7 +140,7 @@ fn a_runtime_that_is_shut_down_takes_its_handlers_with_it() {
     });
     drop(runtime);
     assert_eq!(Arc::strong_count(&seen.0), 1);
-    // Those that come now find the same.
+    // Handlers that register now end in the same way.
     let (late, late_seen) = fake.noting();
     assert_eq!(Arc::strong_count(&late_seen.0), 1);
     fake.sync(&["a"]);

@@ -4,7 +4,7 @@ use super::*;
 
 const S: Duration = Duration::from_secs(1);
 
-/// Does what the informer's loop does about resyncs.
+/// Drives resyncs like the informer's loop.
 fn drive(fake: &Fake) -> tokio::task::JoinHandle<()> {
     let processor = Arc::downgrade(&fake.processor);
     tokio::spawn(async move {
@@ -20,7 +20,7 @@ fn drive(fake: &Fake) -> tokio::task::JoinHandle<()> {
     })
 }
 
-/// When (in milliseconds) a handler was resynced.
+/// The times, in milliseconds, at which a handler was resynced.
 #[derive(Clone, Default)]
 struct Times(Arc<Mutex<Vec<u64>>>);
 
@@ -64,10 +64,10 @@ async fn i42_i44_a_period_is_exact_and_counts_from_when_the_handler_came() {
     let (slow, fast) = <(Times, Times)>::default();
     fake.handler().resync(10 * S).for_each(slow.note());
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    // A shorter period than any there was, while the loop waits for a longer one.
+    // A shorter period than any so far, while the loop waits for a longer one.
     let (note, fast_from) = (fast.note(), 1500);
     fake.handler().resync(Duration::from_millis(2500)).for_each(note);
-    // Relists change nothing about it.
+    // Relists do not affect it.
     tokio::time::sleep(S).await;
     fake.relist();
     tokio::time::sleep(Duration::from_millis(20_000 - fast_from - 1000)).await;
@@ -159,7 +159,7 @@ async fn h9_a_resync_that_is_queued_is_delivered_whatever_is_due_next() {
     for _ in 0..3 {
         tokio::time::advance(S).await;
         fake.processor.resync(Instant::now());
-        // Nobody is due again: this takes nothing away.
+        // No handler is due: this has no effect.
         fake.processor.resync(Instant::now());
     }
     let mut seen = vec![];

@@ -1,4 +1,4 @@
-//! Streams are listeners that are polled.
+//! Streams: listeners that are polled.
 
 use futures_util::{FutureExt, StreamExt};
 
@@ -120,7 +120,7 @@ async fn a_stream_that_always_has_something_lets_others_run() {
             tokio::task::yield_now().await;
         }
     });
-    // Nothing passes, so that all of it is one call of next.
+    // No event passes, so that the whole backlog is one call of `next`.
     let mut stream = fake.handler().filter(|_| false).stream();
     assert_eq!(StreamExt::next(&mut stream).await.as_ref().map(text).as_deref(), Some("synced"));
     other.abort();

@@ -1,4 +1,4 @@
-//! Code of programs that runs where something is dropped.
+//! User code that runs when a value is dropped.
 
 use std::cell::{Cell, RefCell};
 use std::sync::mpsc;
@@ -14,7 +14,7 @@ thread_local! {
     static REGISTERED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A type that registers a handler when it goes.
+/// A type that registers a handler when it is dropped.
 struct Registers;
 
 impl Drop for Registers {
@@ -31,14 +31,14 @@ fn registers(name: &str, version: u64) -> Object {
     packer.repack(object(name, version)).unwrap()
 }
 
-/// Runs what may wait for itself for ever.
+/// Runs code that could deadlock, and fails if it does.
 fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || tell.send(work()).unwrap());
     told.recv_timeout(Duration::from_secs(60)).expect("it waits for a lock that it holds")
 }
 
-/// An informer with one object, made of [`Registers`].
+/// Returns an informer with one object, of type [`Registers`].
 fn fake() -> Fake {
     let fake = Fake::new();
     PROCESSOR.set(Arc::downgrade(&fake.processor));
