@@ -1,4 +1,4 @@
-//! Informers of the types that were chosen, and waiting until they have everything.
+//! Informers for the types on the command line, and waiting until their caches have synced.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,19 +18,20 @@ use crate::screen::Screen;
 use crate::signals::Stop;
 use crate::status::{self, Context, Informed, counted};
 
-/// What is there within a moment needs no progress.
+/// The delay before progress is shown. A list that completes sooner needs none.
 const MOMENT: Duration = Duration::from_millis(300);
 
-/// How often progress is looked at.
+/// How often the progress line is updated.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// One type and its informer.
+/// A type and its informer.
 pub(crate) struct Cache {
     pub(crate) of: Arc<Type>,
     pub(crate) informer: SharedInformer<Untyped>,
 }
 
-/// Informers that are not started yet, or run until this goes.
+/// The informers of a command. They start with [`start`](Self::start) and stop when this is
+/// dropped.
 pub(crate) struct Caches {
     pub(crate) all: Vec<Cache>,
     pub(crate) namespaces: Vec<String>,
@@ -46,7 +47,8 @@ impl Caches {
         scope: &scope::Options,
     ) -> Result<Self, String> {
         let namespaces = scope.namespaces(cluster)?;
-        // Objects are printed as the server writes them, with fields that only a newer client knows.
+        // Objects are printed as the server sends them, including fields that this client does not
+        // know.
         let factory =
             SharedInformerFactory::builder(cluster.client.clone()).protobuf(false).build();
         let (tell, errors) = mpsc::unbounded_channel();
@@ -68,13 +70,13 @@ impl Caches {
         self.factory.start();
     }
 
-    /// How long ago they were started.
+    /// Returns the time since the informers were started.
     pub(crate) fn age(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Waits until everything is there; false if somebody did not want to wait any longer. The error
-    /// is for the user.
+    /// Waits until every cache has synced. Returns false if the user interrupts the wait. The error
+    /// is a message for the user.
     pub(crate) async fn synced(
         &mut self,
         cluster: &Cluster,
@@ -103,7 +105,7 @@ impl Caches {
         }
     }
 
-    /// What waiting would not mend, in plain words.
+    /// Describes an error that retrying cannot fix, unless the informer has synced before.
     pub(crate) fn refusal(
         &self,
         place: usize,

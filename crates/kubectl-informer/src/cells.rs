@@ -1,20 +1,21 @@
-//! Text for a terminal: how many columns it takes, and making it take fewer.
+//! Text for a terminal: measuring its width in columns, and shortening it.
 //!
-//! What is shown comes from a cluster, where anybody may have written it: control characters are
-//! escaped, so that nothing in an object can move the cursor or turn the text around.
+//! Anything that comes from a cluster may have been written by anyone. Control characters are
+//! escaped, so that nothing in an object can move the cursor or reverse the direction of text.
 
 use std::fmt::Write as _;
 
-/// How many columns a text takes: close enough for tables, without the tables of Unicode.
+/// Returns the number of columns that a text occupies. An approximation without Unicode's width
+/// tables, which is close enough for tables.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
 fn char_width(c: char) -> usize {
     match u32::from(c) {
-        // Accents that are put onto the letter before, joiners and variants of emoji.
+        // Combining accents, joiners and emoji variation selectors.
         0x300..=0x36F | 0x20D0..=0x20FF | 0x200B..=0x200F | 0xFE00..=0xFE0F => 0,
-        // Chinese, Japanese, Korean; emoji.
+        // Chinese, Japanese and Korean characters; emoji.
         0x1100..=0x115F
         | 0x2E80..=0xA4CF
         | 0xAC00..=0xD7A3
@@ -28,16 +29,16 @@ fn char_width(c: char) -> usize {
     }
 }
 
-/// The text with everything escaped that would steer the terminal. Lines stay lines.
+/// Escapes everything that would control the terminal, except for line breaks.
 ///
-/// Everything that is said in words passes through this on its way to a terminal: a server, a proxy or
-/// an object may have had a part in any of it.
+/// Every message passes through this on its way to a terminal: a server, a proxy or an object may
+/// have contributed to any of them.
 pub(crate) fn lines(text: &str) -> String {
     let lines: Vec<_> = text.split('\n').map(one_line).collect();
     lines.join("\n")
 }
 
-/// The text with everything escaped that would break a line or steer the terminal.
+/// Escapes everything that would break a line or control the terminal.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
@@ -45,7 +46,7 @@ pub(crate) fn one_line(text: &str) -> String {
             '\n' => line.push_str("\\n"),
             '\r' => line.push_str("\\r"),
             '\t' => line.push_str("\\t"),
-            // Also the marks that change the direction of writing: they can make a text look like
+            // Includes the marks that change text direction: they can make one text look like
             // another.
             _ if c.is_control() || steers(c) => {
                 let _ = write!(line, "\\u{{{:x}}}", u32::from(c));
@@ -60,7 +61,7 @@ fn steers(c: char) -> bool {
     matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The beginning of a text that takes at most so many columns, with `…` for what was cut off.
+/// Returns the beginning of a text in at most this many columns, with `…` in place of the rest.
 pub(crate) fn keep_start(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -72,7 +73,7 @@ pub(crate) fn keep_start(text: &str, columns: usize) -> String {
     kept
 }
 
-/// The end of a text that takes at most so many columns.
+/// Returns the end of a text in at most this many columns.
 pub(crate) fn keep_end(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -81,7 +82,7 @@ pub(crate) fn keep_end(text: &str, columns: usize) -> String {
     if columns > 0 { format!("…{kept}") } else { kept }
 }
 
-/// Both ends of a text, in at most so many columns.
+/// Returns both ends of a text in at most this many columns.
 pub(crate) fn keep_ends(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -92,7 +93,7 @@ pub(crate) fn keep_ends(text: &str, columns: usize) -> String {
     format!("{kept}{end}")
 }
 
-/// Characters that leave one of the columns free.
+/// Takes characters until only one of the columns is left.
 fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
     let mut left = columns.saturating_sub(1);
     chars

@@ -1,4 +1,4 @@
-//! The types that the command line names, and informers of them.
+//! Resolves the types that the command line names, and configures their informers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use crate::connect::Cluster;
 use crate::discovery::{Type, Types};
 use crate::{plain, scope};
 
-/// A type of the command line; one object of it, if one was named.
+/// A type from the command line, with the name of one of its objects if one was given.
 pub(crate) struct Chosen {
     pub(crate) of: Arc<Type>,
     pub(crate) name: Option<String>,
 }
 
-/// How long a server may take to say which types it has, where nothing else is said.
+/// The default time limit for discovering the server's types.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The types that the server has.
+/// Discovers the types that the server has.
 pub(crate) async fn types(cluster: &Cluster, patience: Duration) -> Result<Types, String> {
     let place = &cluster.place;
     match timeout(patience, Types::discover(&cluster.client)).await {
@@ -33,7 +33,7 @@ pub(crate) async fn types(cluster: &Cluster, patience: Duration) -> Result<Types
     }
 }
 
-/// The types that the command line names.
+/// Resolves the types that the command line names.
 pub(crate) async fn choose(
     words: &str,
     cluster: &Cluster,
@@ -66,7 +66,7 @@ pub(crate) async fn choose(
 }
 
 impl Chosen {
-    /// The informer that was asked for, to be started.
+    /// Configures the informer for this choice, without starting it.
     pub(crate) fn informer(
         &self,
         factory: &SharedInformerFactory,

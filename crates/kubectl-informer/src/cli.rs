@@ -1,4 +1,4 @@
-//! The table of commands and flags; help, completion and the man page are made of it.
+//! The table of commands and flags, from which help, completion and the man page are generated.
 
 use clap::{Parser, Subcommand};
 

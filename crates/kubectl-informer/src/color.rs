@@ -1,4 +1,4 @@
-//! Colours: when, and which.
+//! When to use colours, and which ones.
 
 use std::io::IsTerminal;
 
@@ -17,7 +17,7 @@ pub(crate) enum When {
 }
 
 impl When {
-    /// Whether to colour what goes to `stream`.
+    /// Returns whether output to `stream` is coloured.
     pub(crate) fn on(self, stream: &impl IsTerminal) -> bool {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         match self {
@@ -31,7 +31,7 @@ impl When {
     }
 }
 
-/// How a piece of text looks: the parameters of an SGR sequence.
+/// A text style: the parameters of an SGR sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Style(&'static str);
 
@@ -42,7 +42,8 @@ pub(crate) const GREEN: Style = Style("32");
 pub(crate) const YELLOW: Style = Style("33");
 pub(crate) const BLUE: Style = Style("34");
 
-/// Colours of objects, told apart on light and on dark ground; none that an event has.
+/// The colours of objects. They are legible on light and dark backgrounds, and events use none of
+/// them.
 const PALETTE: [Style; 12] = [
     Style("38;5;33"),
     Style("38;5;37"),
@@ -58,16 +59,16 @@ const PALETTE: [Style; 12] = [
     Style("38;5;73"),
 ];
 
-/// The colour of an object: always the same for the same key, in every run.
+/// Returns the colour of an object. The same key has the same colour in every run.
 pub(crate) fn of(key: &str) -> Style {
-    // FNV-1a: small, and the same everywhere for ever.
+    // FNV-1a is small, and its result is the same on every platform.
     let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     PALETTE[((hash ^ (hash >> 32)) % PALETTE.len() as u64) as usize]
 }
 
-/// Text in a style, or plain.
+/// Applies a style to a text, if colours are on.
 pub(crate) fn paint(text: &str, style: Style, colour: bool) -> String {
     if colour && !text.is_empty() {
         format!("\x1b[{}m{text}\x1b[0m", style.0)

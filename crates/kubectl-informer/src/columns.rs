@@ -1,4 +1,4 @@
-//! The columns that kubectl shows of a type.
+//! The columns that kubectl prints for a type.
 
 use embedded_apiserver::Columns;
 use http::Request;
@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::discovery::Type;
 
-/// Those of Kubernetes' own types are known; those of custom resources are in their definition. Who may
-/// not read that gets name and age, as of a type that defines none.
+/// Returns the columns of a type. Those of built-in types are known; those of custom resources come
+/// from their definition. Without permission to read it, the columns are name and age, as for a
+/// definition without columns.
 pub(crate) async fn columns(client: &Client, of: &Type) -> Columns {
-    // Only groups with a domain have definitions.
+    // Only groups with a domain can come from a custom resource definition.
     if of.group.contains('.')
         && let Some(definition) = definition(client, of).await
         && let Ok(columns) = Columns::custom(&definition, &of.version)

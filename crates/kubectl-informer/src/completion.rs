@@ -1,4 +1,4 @@
-//! `completion`: scripts for shells, and what kubectl asks when somebody presses Tab.
+//! `completion`: completion scripts for shells, and the candidates that kubectl requests on Tab.
 
 mod candidates;
 mod cluster;
@@ -51,14 +51,14 @@ Examples:
   kubectl-informer completion zsh > ~/.zfunc/_kubectl-informer
   kubectl-informer completion fish > ~/.config/fish/completions/kubectl-informer.fish";
 
-/// kubectl passes on the words that were typed, and reads what this prints.
+/// A script that forwards the typed words to this tool; kubectl reads its output.
 const KUBECTL: &str = "\
 #!/bin/sh
 # Completes `kubectl informer`: kubectl finds it on the PATH as kubectl_complete-informer.
 exec kubectl-informer __complete \"$@\"
 ";
 
-/// Prints the script. The error is for the user.
+/// Prints the script. The error is a message for the user.
 pub(crate) fn completion(options: &Options, mut tool: Command) -> Result<Outcome, String> {
     let shell = match options.shell {
         For::Bash => Shell::Bash,
@@ -68,11 +68,11 @@ pub(crate) fn completion(options: &Options, mut tool: Command) -> Result<Outcome
         For::Elvish => Shell::Elvish,
         For::Kubectl => return print(KUBECTL.as_bytes()),
     };
-    // Into memory first: the generator does not expect that nobody reads it.
+    // The script goes into memory first, because the generator panics on a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut tool, "kubectl-informer", &mut script);
     if shell == Shell::Bash {
-        // The generator writes the name of a command with a dash in two ways.
+        // The generator spells the name of a command with a dash in two ways.
         let text = String::from_utf8_lossy(&script);
         script = text.replace("kubectl__subcmd__informer", "kubectl__informer").into_bytes();
     }
@@ -84,29 +84,29 @@ fn print(text: &[u8]) -> Result<Outcome, String> {
     written(out.write_all(text).and_then(|()| out.flush()))
 }
 
-/// What kubectl's script calls. It is no command as the others, because nothing that is typed after it
-/// is meant for this tool yet.
+/// The command that kubectl's script runs. It is not in the table of commands, because the words
+/// that follow it are to be completed and not parsed.
 pub(crate) const COMPLETE: &str = "__complete";
 
-/// Somebody waits with a finger on the key.
+/// The time limit for candidates: the user has pressed Tab and is waiting.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// What the shell does with the candidates, as cobra's scripts read it.
+/// A directive that tells the shell how to use the candidates, as cobra's scripts understand it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Directive {
-    /// Names of files, if there are no candidates.
+    /// Complete file names if there are no candidates.
     Files = 0,
-    /// Nothing else.
+    /// Offer the candidates only.
     Only = 4,
-    /// Nothing else, and no space after it: there is more to type.
+    /// Offer the candidates only, without a space after them: there is more to type.
     Begun = 6,
 }
 
-/// Completes the last of the words after `kubectl informer`, which may be empty.
+/// Completes the last of the words after `kubectl informer`. It may be empty.
 ///
-/// Prints candidates, one a line, with a description after a tab, and what to do with them. Whatever
-/// goes wrong, there are just none: nobody wants to read an error in the middle of a command. It does
-/// not return, so that nothing that still waits for a server can keep the shell waiting.
+/// Prints one candidate per line, with its description after a tab, and then the directive. On any
+/// failure there are no candidates: an error message in the middle of a command line would help no
+/// user. This function exits the process, so that a pending request cannot keep the shell waiting.
 pub(crate) async fn complete(words: &[String], mut tool: Command) -> ! {
     tool.build();
     let place = match words::place(&tool, words) {
@@ -131,9 +131,9 @@ pub(crate) async fn complete(words: &[String], mut tool: Command) -> ! {
     std::process::exit(0)
 }
 
-/// What is found before somebody loses patience; otherwise nothing.
+/// Returns the candidates if the search completes in time, and none otherwise.
 async fn in_time(search: impl Future<Output = Vec<Candidate>> + Send + 'static) -> Vec<Candidate> {
-    // On another thread, because a program that gives credentials may block this one.
+    // Spawned, because a credential plugin may block the thread that polls the search.
     let found = tokio::spawn(search);
     timeout(PATIENCE, found).await.ok().and_then(Result::ok).unwrap_or_default()
 }

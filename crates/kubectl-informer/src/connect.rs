@@ -1,4 +1,4 @@
-//! From a kubeconfig, a pod's service account, or nothing at all to a client.
+//! Creates a client from a kubeconfig, from a pod's service account, or for an embedded cluster.
 
 mod credentials;
 mod plugin;
@@ -53,27 +53,27 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The kubeconfig that these find, for those who want to know what is in it.
+    /// Reads the kubeconfig that these options select.
     pub(crate) fn kubeconfig(&self) -> Option<Kubeconfig> {
         Sources::find(self).ok()??.read().ok()
     }
 }
 
-/// A cluster to talk to.
+/// A cluster to connect to.
 pub(crate) struct Cluster {
     pub(crate) client: Client,
-    /// Where commands look that name no namespace.
+    /// The namespace for commands that name none.
     pub(crate) namespace: String,
     pub(crate) place: Place,
     demo: Option<Demo>,
 }
 
-/// Where a cluster is and who says so, for people.
+/// The location of a cluster, for messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     /// The server's address.
     pub(crate) address: String,
-    /// What named it: a kubeconfig and a context.
+    /// The source of the address: a kubeconfig and a context.
     pub(crate) origin: String,
 }
 
@@ -83,9 +83,9 @@ impl fmt::Display for Place {
     }
 }
 
-/// The living cluster, for as long as it is looked at.
+/// The embedded demo cluster. It runs until this is dropped.
 struct Demo {
-    /// Not just for want of another.
+    /// Whether the user asked for it, as opposed to a fallback.
     asked: bool,
     life: JoinHandle<()>,
 }
@@ -97,8 +97,8 @@ impl Drop for Demo {
 }
 
 impl Cluster {
-    /// Finds the cluster that is meant, for commands whose answer somebody may rely on. The error is for
-    /// the user.
+    /// Connects to the selected cluster, without falling back to the demo cluster: users rely on
+    /// the answers of these commands. The error is a message for the user.
     pub(crate) async fn connect(options: &Options) -> Result<Self, String> {
         match Self::find(options).await? {
             Some(cluster) => Ok(cluster),
@@ -111,9 +111,9 @@ impl Cluster {
         }
     }
 
-    /// Finds the cluster that is meant. If there is none and standard output is a terminal, where a person
-    /// sees the notice, it is an embedded one: a program that reads the output must not take a simulated
-    /// cluster for a real one.
+    /// Connects to the selected cluster. If there is none and standard output is a terminal, where
+    /// a person sees the notice, falls back to the demo cluster. A program that reads the output
+    /// must not take a simulated cluster for a real one.
     pub(crate) async fn connect_or_embedded(options: &Options) -> Result<Self, String> {
         if !io::stdout().is_terminal() {
             return Self::connect(options).await;
@@ -144,7 +144,7 @@ impl Cluster {
         Ok(None)
     }
 
-    /// What the user should know about where this runs.
+    /// Returns the notice that this is the demo cluster, unless the user asked for it.
     pub(crate) fn notice(&self) -> Option<String> {
         self.demo.as_ref().filter(|demo| !demo.asked).map(|_| {
             "no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod: showing a small\n\
@@ -153,18 +153,18 @@ impl Cluster {
         })
     }
 
-    /// Whether this is the embedded cluster.
+    /// Returns whether this is the embedded cluster.
     pub(crate) fn is_embedded(&self) -> bool {
         self.demo.is_some()
     }
 
-    /// Whether, with nothing said, all namespaces are meant: the embedded cluster is there to be
-    /// looked at, a real one may be large.
+    /// Returns whether commands show all namespaces by default. They do for the embedded cluster,
+    /// which is small; a real one may be large.
     pub(crate) fn shows_everything(&self) -> bool {
         self.is_embedded()
     }
 
-    /// A server of a test, in the same process: it works where time is paused.
+    /// Connects to a test's server in the same process, which works while time is paused.
     #[cfg(test)]
     pub(crate) fn of(server: &embedded_apiserver::ApiServer) -> Self {
         let place = Place { address: "embedded".to_owned(), origin: "in this process".to_owned() };
@@ -203,7 +203,8 @@ impl Cluster {
         let proxy = proxy::named(&kubeconfig, context.as_deref(), options.cluster.as_deref());
         let config = Config::from_custom_kubeconfig(kubeconfig, &chosen).await;
         let mut config = config.map_err(|error| sources.unusable(&error, &contexts))?;
-        // One that the kubeconfig names is meant; one of the environment may be for others.
+        // A proxy from the kubeconfig always applies; one from the environment may be for other
+        // servers.
         config.proxy_url = proxy.or_else(|| proxy::of_environment(&config.cluster_url));
         let mut origin = match context {
             Some(context) if !context.is_empty() => format!("context {context} of {sources}"),
@@ -244,12 +245,12 @@ impl Cluster {
     }
 }
 
-/// The files that the kubeconfig is read from.
+/// The files from which the kubeconfig is read.
 #[derive(Debug)]
 struct Sources(Vec<PathBuf>);
 
 impl Sources {
-    /// The kubeconfig that was named or is at its place; none if none is.
+    /// Finds the kubeconfig from the flag, the environment or the default path, if there is one.
     fn find(options: &Options) -> Result<Option<Self>, String> {
         if let Some(file) = &options.kubeconfig {
             return Self::named(std::slice::from_ref(file), "--kubeconfig").map(Some);
@@ -262,7 +263,7 @@ impl Sources {
         Ok(home.filter(|file| file.exists()).map(|file| Self(vec![file])))
     }
 
-    /// Of several files some may be missing, as kubectl has it; but not all.
+    /// Keeps the files that exist. As in kubectl, some of them may be missing, but not all.
     fn named(files: &[PathBuf], by: &str) -> Result<Self, String> {
         let there: Vec<PathBuf> = files.iter().filter(|file| file.exists()).cloned().collect();
         if there.is_empty() {
@@ -316,7 +317,8 @@ fn unreadable(file: &Path, error: &dyn fmt::Display) -> String {
     format!("the kubeconfig {} cannot be read: {error}", file.display())
 }
 
-/// `10.0.0.1:6443`, as kubectl understands it: with TLS if anything is said about TLS.
+/// Adds a scheme to an address such as `10.0.0.1:6443`. Like kubectl, assumes HTTPS if any TLS
+/// option is set.
 fn with_scheme(config: &Config) -> Option<Uri> {
     let user = &config.auth_info;
     let tls = config.root_cert.is_some()

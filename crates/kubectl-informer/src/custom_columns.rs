@@ -1,4 +1,4 @@
-//! Columns that somebody chose: `-o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName`.
+//! User-defined columns: `-o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName`.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::path::{Path, Step};
 use crate::syntax::SyntaxError;
 use crate::template::print::Text;
 
-/// More columns than fit on any screen.
+/// The limit on the number of columns. No screen has room for more.
 const MAX_COLUMNS: usize = 100;
 
 const EXAMPLE: &str = "columns are written as NAME:.metadata.name,NODE:.spec.nodeName";
@@ -18,7 +18,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Reads what somebody wants to see.
+    /// Parses a column specification.
     pub(crate) fn parse(source: &str) -> Result<Self, SyntaxError> {
         let mut columns = Vec::new();
         let mut at = 0;
@@ -62,18 +62,19 @@ impl Columns {
         }
     }
 
-    /// The names of the columns.
+    /// Returns the titles of the columns.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|(name, _)| name.as_str())
     }
 
-    /// What an object has in each column, as kubectl shows it; `<none>` for nothing.
+    /// Returns an object's value in each column, formatted as kubectl does. Missing values are
+    /// `<none>`.
     pub(crate) fn row(&self, object: &Value) -> Vec<String> {
         self.columns.iter().map(|(_, steps)| cell(&crate::path::find(steps, object))).collect()
     }
 }
 
-/// A path with or without braces and a dot before it.
+/// Parses a path. The braces and the leading dot are optional.
 fn path(source: &str, from: usize) -> Result<(Vec<Step>, usize), SyntaxError> {
     let start = source.len() - source[from..].trim_start().len();
     let inside = source[start..].strip_prefix('{').map_or(start, |_| start + 1);

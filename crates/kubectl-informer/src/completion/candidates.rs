@@ -1,4 +1,4 @@
-//! What the word may become.
+//! Candidates for the word that is being completed.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use clap::{Arg, Command, ValueHint};
 use super::cluster::Asked;
 use super::words::{Before, Place, takes_value};
 
-/// A word, and what it means.
+/// A candidate and its description.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Candidate {
     pub(super) word: String,
@@ -21,7 +21,7 @@ impl Candidate {
     }
 
     pub(super) fn line(&self) -> String {
-        // A line is a candidate, and what is after a tab is its description.
+        // Each line is one candidate, with its description after a tab.
         let one = |text: &str| text.replace(['\n', '\r', '\t'], " ");
         match one(&self.meaning).trim() {
             "" => format!("{}\n", one(&self.word)),
@@ -30,13 +30,13 @@ impl Candidate {
     }
 }
 
-/// Whether a value is the name of a file, which shells complete themselves.
+/// Returns whether an argument is a file name, which shells complete themselves.
 pub(super) fn is_file(arg: &Arg) -> bool {
     arg.get_value_hint() == ValueHint::FilePath
         || arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "FILE"))
 }
 
-/// All that the word may become.
+/// Returns every candidate for the word.
 pub(super) async fn candidates(place: Place) -> Vec<Candidate> {
     match place {
         Place::Nothing => Vec::new(),
@@ -90,7 +90,7 @@ async fn value(arg: &Arg, before: &Before, begin: &str) -> Vec<Candidate> {
         "user" => beginning(begin, asked.users()),
         "namespace" => last_of_list(begin, asked.namespaces().await),
         "types" => match begin.rsplit_once(',').map_or(begin, |(_, last)| last).split_once('/') {
-            // `pods/web-1`: the name of an object, of that type.
+            // `pods/web-1`: the name of an object of that type.
             Some((of, _)) => {
                 let mut names = asked.names(of).await;
                 for name in &mut names {
@@ -112,7 +112,7 @@ async fn value(arg: &Arg, before: &Before, begin: &str) -> Vec<Candidate> {
     }
 }
 
-/// The word may be a list with commas, of which only the last part is completed.
+/// Completes the last item of a comma-separated list.
 fn last_of_list(begin: &str, all: Vec<Candidate>) -> Vec<Candidate> {
     let Some((before, begin)) = begin.rsplit_once(',') else { return beginning(begin, all) };
     let given: Vec<_> = before.split(',').collect();
@@ -134,7 +134,7 @@ fn formats() -> Vec<Candidate> {
     formats.map(|(word, meaning)| Candidate::new(word, meaning)).to_vec()
 }
 
-/// The first sentence of a help text.
+/// Returns the first sentence of a help text.
 fn sentence(help: Option<&StyledStr>) -> String {
     let text = help.map(ToString::to_string).unwrap_or_default();
     let first = text.lines().next().unwrap_or_default();

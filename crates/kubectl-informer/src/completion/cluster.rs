@@ -1,4 +1,4 @@
-//! What only the kubeconfig or the server knows.
+//! Candidates from the kubeconfig and from the server.
 
 use std::collections::HashSet;
 
@@ -13,14 +13,14 @@ use super::words::Before;
 use crate::connect::{self, Cluster};
 use crate::discovery::{Type, Types};
 
-/// More names than that are of no help to anybody.
+/// The largest number of names to request. A longer list would be of no use to a reader.
 const NAMES_MAX: u32 = 500;
 
-/// Names are all that is wanted of objects.
+/// Requests only the metadata of objects, which includes their names.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
                         application/json";
 
-/// What was typed before, which says whom to ask, and how the word begins.
+/// The words so far, which select the cluster, and the beginning of the word to complete.
 pub(super) struct Asked<'a> {
     pub(super) before: &'a Before,
     pub(super) begin: &'a str,
@@ -50,8 +50,8 @@ impl Asked<'_> {
         names(&cluster, "/api/v1/namespaces").await
     }
 
-    /// Plurals; short names only where one has begun to type one. Where two types have the same
-    /// plural, the second is named with its group.
+    /// Returns the plural names of all types. Short names are included once the user has begun to
+    /// type. Of two types with the same plural, the second is named with its group.
     pub(super) async fn types(&self) -> Vec<Candidate> {
         let Some(cluster) = self.cluster().await else { return Vec::new() };
         let types = Types::discover(&cluster.client).await.unwrap_or_default();
@@ -62,7 +62,7 @@ impl Asked<'_> {
             let meaning = format!("{} {}", of.kind, of.api_version());
             let plural = if seen.insert(&of.plural) { of.plural.clone() } else { of.name() };
             all.push(Candidate::new(plural, meaning));
-            // One that the plural begins with would only be in its way.
+            // A short name that is a prefix of the plural would only get in its way.
             let shorts = of.short_names.iter().filter(|short| !of.plural.starts_with(*short));
             for short in shorts.filter(|_| begun) {
                 all.push(Candidate::new(short, format!("short for {}", of.plural)));
@@ -71,7 +71,7 @@ impl Asked<'_> {
         all
     }
 
-    /// The names of objects of a type, in the namespace that was given.
+    /// Returns the names of the objects of a type, in the given namespace.
     pub(super) async fn names(&self, word: &str) -> Vec<Candidate> {
         let Some(cluster) = self.cluster().await else { return Vec::new() };
         let types = Types::discover(&cluster.client).await.unwrap_or_default();
@@ -100,7 +100,7 @@ impl Asked<'_> {
         Cluster::connect(&self.connection()?).await.ok()
     }
 
-    /// The flags that say which cluster, as they were typed.
+    /// Parses the typed flags that select a cluster.
     fn connection(&self) -> Option<connect::Options> {
         let command = connect::Options::augment_args(Command::new("connection"));
         let known = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
@@ -117,7 +117,7 @@ impl Asked<'_> {
     }
 }
 
-/// The names of the objects at a path.
+/// Returns the names of the objects at a path.
 async fn names(cluster: &Cluster, path: &str) -> Vec<Candidate> {
     let path = format!("{path}?limit={NAMES_MAX}&resourceVersion=0");
     let request = Request::get(path).header("Accept", METADATA).body(Vec::new());

@@ -1,37 +1,37 @@
-//! What the word that is being typed is: a command, a flag, the value of a flag, an argument.
+//! Determines what the word being typed is: a command, a flag, the value of a flag, or an argument.
 
 use clap::{Arg, Command};
 
-/// A flag that was given, and its value.
+/// A flag on the command line, and its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Flag {
     pub(super) id: String,
     pub(super) long: Option<String>,
-    /// None for flags that take none.
+    /// `None` for flags without a value.
     pub(super) value: Option<String>,
 }
 
-/// What came before.
+/// The words before the one being completed.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Before {
     pub(super) flags: Vec<Flag>,
     pub(super) arguments: Vec<String>,
 }
 
-/// Where the word stands, and how it begins.
+/// The role of the word being completed, and its beginning.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
-    /// The name of a command of this one.
+    /// The name of a subcommand of this command.
     Command { of: Command, begin: String },
     /// The name of a flag.
     Flag { of: Command, before: Before, begin: String },
     /// The value of a flag, or an argument.
     Value { arg: Arg, before: Before, begin: String },
-    /// Something that is not known.
+    /// An unknown role.
     Nothing,
 }
 
-/// Finds it out from the words so far, of which the last is the one that is typed.
+/// Determines the role of the last word from the words before it.
 pub(super) fn place(tool: &Command, words: &[String]) -> Place {
     let Some((typed, earlier)) = words.split_last() else { return Place::Nothing };
     let mut command = tool;
@@ -72,7 +72,7 @@ pub(super) fn place(tool: &Command, words: &[String]) -> Place {
     let positionals: Vec<_> = command.get_positionals().collect();
     let nth = before.arguments.len();
     let arg = positionals.get(nth).or_else(|| {
-        // The last may take all that follow.
+        // The last argument may accept all further words.
         positionals.last().filter(|last| last.get_num_args().is_some_and(|n| n.max_values() > 1))
     });
     match arg {
@@ -90,7 +90,7 @@ impl Before {
         });
     }
 
-    /// Takes in a word that begins with a dash. The flag, if its value is the next word.
+    /// Records a word that begins with a dash. Returns the flag if its value is the next word.
     fn flag<'a>(&mut self, command: &'a Command, word: &str) -> Option<&'a Arg> {
         if word.starts_with("--") {
             let (name, value) = match word.split_once('=') {
@@ -104,7 +104,7 @@ impl Before {
             self.push(arg, value);
             return None;
         }
-        // `-An shop`: flags in one word, of which the last may take the rest as its value.
+        // `-An shop`: several flags in one word, where the last may take the rest as its value.
         for (at, letter) in word.char_indices().skip(1) {
             let arg = command.get_arguments().find(|arg| arg.get_short() == Some(letter))?;
             if !takes_value(arg) {
@@ -121,7 +121,7 @@ impl Before {
         None
     }
 
-    /// The value that was given last.
+    /// Returns the last value that was given.
     pub(super) fn value(&self, id: &str) -> Option<&str> {
         self.flags.iter().rev().find(|flag| flag.id == id)?.value.as_deref()
     }
@@ -157,7 +157,7 @@ mod tests {
         tool
     }
 
-    /// Where the last word is, in a few words.
+    /// Describes the role of the last word briefly.
     fn at(line: &str) -> String {
         let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
         match place(&tool(), &words) {

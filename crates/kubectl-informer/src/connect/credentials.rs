@@ -1,4 +1,4 @@
-//! Messages on clients that cannot be made, without anything secret in them.
+//! Error messages for clients that cannot be created. They contain no secrets.
 
 use std::io;
 use std::process::ExitStatus;
@@ -9,10 +9,10 @@ use kube_client::config::ExecConfig;
 
 use super::Place;
 
-/// The part of a plugin's standard error that a message repeats, in characters.
+/// The number of characters of a plugin's standard error that a message includes.
 const STDERR_MAX: usize = 2000;
 
-/// Describes a credential plugin that cannot be started, and how to get it.
+/// Describes a credential plugin that cannot be started, and how to install it.
 pub(super) fn not_started(cause: &io::Error, exec: &ExecConfig, place: &Place) -> String {
     let (program, origin) = (program(exec), &place.origin);
     let mut text = format!(
@@ -26,8 +26,8 @@ pub(super) fn not_started(cause: &io::Error, exec: &ExecConfig, place: &Place) -
     text
 }
 
-/// Describes a credential plugin that has failed. Its standard output may hold a token: only its
-/// standard error is repeated.
+/// Describes a credential plugin that has failed. Its standard output may contain a token, so only
+/// its standard error is included.
 pub(super) fn ended_with(
     status: ExitStatus,
     stderr: &[u8],
@@ -41,7 +41,7 @@ pub(super) fn ended_with(
     format!("{program:?}, which gives the credentials of {origin}, ended with {status}{said}")
 }
 
-/// Describes a credential plugin whose output holds no credentials.
+/// Describes a credential plugin whose output contains no credentials.
 pub(super) fn printed_none(exec: &ExecConfig, place: &Place) -> String {
     let (program, origin) = (program(exec), &place.origin);
     format!(
@@ -50,10 +50,10 @@ pub(super) fn printed_none(exec: &ExecConfig, place: &Place) -> String {
     )
 }
 
-/// Describes a client that cannot be made.
+/// Describes a client that cannot be created.
 pub(super) fn unmade(error: &Error, place: &Place) -> String {
     match error {
-        // kube repeats all that the program has printed, a token among it.
+        // kube's message includes all of the plugin's output, which may contain a token.
         Error::Auth(AuthError::AuthExecRun { out, .. }) => format!(
             "the program that gives the credentials of {} ended with {}",
             place.origin, out.status

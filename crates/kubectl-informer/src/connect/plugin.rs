@@ -1,5 +1,5 @@
-//! Credentials from a program, such as `aws eks get-token`: run once, and again only when they expire or
-//! the server refuses them, as client-go does it.
+//! Credentials from a plugin such as `aws eks get-token`. As in client-go, it runs once, and again
+//! only when the credentials expire or the server rejects them.
 
 use std::io::{self, IsTerminal as _};
 use std::process::{Command, Output, Stdio};
@@ -23,8 +23,8 @@ use tower_service::Service;
 use super::Place;
 use super::credentials::{ended_with, not_started, printed_none, unmade};
 
-/// Takes the plugin out of a configuration that would get its credentials from one. Credentials that
-/// the kubeconfig has itself take precedence, as in kube's client.
+/// Removes the plugin from a configuration that would get its credentials from one. As in kube's
+/// client, credentials in the kubeconfig itself take precedence.
 pub(super) fn take(config: &mut Config) -> Option<ExecConfig> {
     let user = &mut config.auth_info;
     let others = user.auth_provider.is_some()
@@ -47,23 +47,23 @@ pub(super) async fn client(
     Ok(Client::new(plugin, namespace))
 }
 
-/// A plugin, and the configuration that lacks nothing but its credentials.
+/// A plugin, and the configuration without its credentials.
 struct Plugin {
     config: Config,
     exec: ExecConfig,
     place: Place,
 }
 
-/// The credentials of one run, and a client that has them.
+/// The credentials of one run, and a client that uses them.
 #[derive(Clone)]
 struct Current {
     client: Client,
-    /// The client has the certificate, if there is one. A token is added to each request, so that a new
-    /// one needs no new connection.
+    /// The token, which is added to each request, so that a new token needs no new connection. A
+    /// certificate, in contrast, is part of the client.
     authorization: Option<HeaderValue>,
     certificate: Option<String>,
     expires: Option<Timestamp>,
-    /// Whether the server has refused these credentials.
+    /// Whether the server has rejected these credentials.
     refused: bool,
     run: u64,
 }
@@ -84,7 +84,7 @@ struct Authenticated {
 impl Authenticated {
     async fn send(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let used = {
-            // Requests that come while the plugin runs wait for its result.
+            // Requests that arrive while the plugin runs wait for its result.
             let mut current = self.current.lock().await;
             if !current.is_valid() {
                 *current = self.plugin.run_again(&current).await?;
@@ -175,8 +175,8 @@ impl Plugin {
         kube_informer::client(config).map_err(|error| unmade(&error, &self.place))
     }
 
-    /// Runs the plugin on a thread of its own: it may take as long as a person takes to log in, and
-    /// a tool that is told to stop meanwhile does not wait for it.
+    /// Runs the plugin on a separate thread. It may take as long as a person takes to log in, and
+    /// an interrupted command does not wait for it.
     async fn status(&self) -> Result<Status, String> {
         let mut command = self.command();
         let (finished, output) = oneshot::channel();
@@ -187,7 +187,7 @@ impl Plugin {
         if !status.success() {
             return Err(ended_with(status, &stderr, &self.exec, &self.place));
         }
-        // client-go reads YAML here too.
+        // client-go accepts YAML here too.
         let text = String::from_utf8_lossy(&stdout);
         let credential = serde_saphyr::from_str::<ExecCredential>(&text).ok();
         let status = credential.and_then(|credential| credential.status);
@@ -210,7 +210,7 @@ impl Plugin {
         let may_ask = exec.interactive_mode != Some(ExecInteractiveMode::Never);
         let interactive = may_ask && io::stdin().is_terminal();
         command.stdin(if interactive { Stdio::inherit() } else { Stdio::null() });
-        // A plugin that waits for a person says there what to do.
+        // A plugin that waits for the user to log in prints its instructions to standard error.
         command.stderr(if may_ask { Stdio::inherit() } else { Stdio::piped() });
         command.stdout(Stdio::piped());
         let mut spec = json!({ "interactive": interactive });
@@ -234,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that wants a token, and a file that counts the runs of a plugin for it.
+    /// A server that requires a token, and a file that counts the runs of a plugin.
     struct Counted {
         _listening: Listening,
         config: Config,
@@ -257,7 +257,7 @@ mod tests {
                     .await
                     .unwrap();
             let token = config.auth_info.token.take().unwrap();
-            // Only serialization gives the text of a secret.
+            // The text of a secret is available only by serializing it.
             let token = serde_json::to_value(kube_client::config::AuthInfo {
                 token: Some(token),
                 ..Default::default()
@@ -266,7 +266,8 @@ mod tests {
             Self { _listening: listening, config, token, directory }
         }
 
-        /// A client whose plugin prints the first of these on its first run, and so on.
+        /// Returns a client whose plugin prints the first of these statuses on its first run, and
+        /// so on.
         async fn client(&self, statuses: &[Value]) -> Client {
             for (run, status) in statuses.iter().enumerate() {
                 let credential = json!({ "kind": "ExecCredential", "status": status });
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(server.runs(), 1);
         assert_eq!((get(&client).await, server.runs()), (StatusCode::UNAUTHORIZED, 1));
         assert_eq!((get(&client).await, server.runs()), (StatusCode::OK, 2));
-        // The second run's have expired by now.
+        // By now, the credentials of the second run have expired.
         for _ in 0..3 {
             assert_eq!((get(&client).await, server.runs()), (StatusCode::OK, 3));
         }

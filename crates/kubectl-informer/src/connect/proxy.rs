@@ -1,13 +1,13 @@
-//! Whether a server is reached through a proxy, as Go's programs see it.
+//! Decides whether a server is reached through a proxy, by the rules of Go programs.
 //!
-//! kube-client finds one too, but asks `$NO_PROXY` about the proxy and not about the server.
+//! kube-client can do so too, but applies `$NO_PROXY` to the proxy instead of the server.
 
 use std::net::IpAddr;
 
 use http::Uri;
 use kube_client::config::Kubeconfig;
 
-/// The one that the kubeconfig names for a cluster: that of the context, or another.
+/// Returns the proxy that the kubeconfig names for this cluster, or else for the context's cluster.
 pub(super) fn named(
     kubeconfig: &Kubeconfig,
     context: Option<&str>,
@@ -22,8 +22,8 @@ pub(super) fn named(
     named.cluster.as_ref()?.proxy_url.as_ref()?.parse().ok()
 }
 
-/// The one that the environment names for all servers, if it is for this one. Without TLS it is not: another
-/// variable would name it.
+/// Returns the proxy that the environment names, if it applies to this server. It applies only to
+/// HTTPS: for plain HTTP, a different variable would.
 pub(super) fn of_environment(server: &Uri) -> Option<Uri> {
     let proxy = set("HTTPS_PROXY").or_else(|| set("https_proxy"))?;
     let rules = set("NO_PROXY").or_else(|| set("no_proxy")).unwrap_or_default();
@@ -37,7 +37,8 @@ fn set(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Whether the environment's proxies are not for this host: it is this machine, or `$NO_PROXY` names it.
+/// Returns whether the environment's proxies do not apply to this host, because it is the local
+/// machine or `$NO_PROXY` names it.
 fn is_bypassed(host: &str, port: u16, no_proxy: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_lowercase();
     let address: Option<IpAddr> = host.parse().ok();
@@ -66,13 +67,13 @@ fn matches(rule: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
     };
     let name = name.trim_start_matches('*').to_lowercase();
     match name.strip_prefix('.') {
-        // `.example.com` is what is below, `example.com` also itself.
+        // `.example.com` matches subdomains only; `example.com` matches itself too.
         Some(_) => name.len() > 1 && host.ends_with(&name),
         None => !name.is_empty() && (host == name || host.ends_with(&format!(".{name}"))),
     }
 }
 
-/// Whether an address is of `10.0.0.0/8`.
+/// Returns whether an address is in a network such as `10.0.0.0/8`.
 fn within(address: IpAddr, net: &str, prefix: &str) -> Option<bool> {
     let (bits, net, length) = match (address, net.parse().ok()?) {
         (IpAddr::V4(address), IpAddr::V4(net)) => {
@@ -82,7 +83,7 @@ fn within(address: IpAddr, net: &str, prefix: &str) -> Option<bool> {
         _ => return Some(false),
     };
     let prefix: u32 = prefix.parse().ok().filter(|prefix| *prefix <= length)?;
-    // All bits of the prefix are the same if none of the differences is in it.
+    // The prefixes are equal if they differ in none of their bits.
     Some((bits ^ net).checked_shr(length - prefix).unwrap_or(0) == 0)
 }
 
