@@ -1,11 +1,11 @@
-//! A small living cluster: something to look at for who has no cluster, and for `serve --demo`.
+//! A small simulated cluster, for users without a cluster and for `serve --demo`.
 //!
-//! Deployments with their replica sets and pods, a cron job, a custom resource. Everything is there
-//! and runs from the first moment; after that something happens about once a second, for ever.
+//! It has deployments with their replica sets and pods, a cron job and a custom resource. Everything
+//! exists and runs from the start. From then on, something changes about once a second.
 //!
 //! # Architecture invariants
-//! - What happens next follows from the objects and from the seed. Nothing else is remembered, so that
-//!   whoever scales, edits or deletes something sees the cluster react instead of break.
+//! - The next change follows from the objects and the seed. There is no other state, so that the cluster
+//!   reacts when users scale, edit or delete objects, and does not break.
 //! - The number of objects is bounded.
 
 mod controllers;
@@ -22,17 +22,17 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use story::Story;
 use world::World;
 
-/// The time from one change to the next.
+/// The time between two changes.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// The time to the first: nobody waits long for a sign of life.
+/// The time until the first change, short so that users soon see that the cluster is alive.
 const FIRST_BEAT: Duration = Duration::from_millis(200);
 
-/// How many events about pods are kept. A real server keeps an hour's worth: more than one wants to
-/// see of a cluster that is there to be watched.
+/// The number of events about pods to retain. A real server retains an hour's worth, which would
+/// clutter a cluster that exists to be watched.
 const EVENTS_MAX: usize = 20;
 
-/// The options of a server that [`populate`] can be used on.
+/// Returns the options of a server that [`populate`] can be used on.
 pub(crate) fn builder(seed: Option<u64>) -> Builder {
     let builder = ApiServer::builder().pods_run(true).pod_events_max(EVENTS_MAX);
     match seed {
@@ -41,27 +41,27 @@ pub(crate) fn builder(seed: Option<u64>) -> Builder {
     }
 }
 
-/// Puts the cluster in place, as if it had been there for days.
+/// Creates the cluster's objects, as if they had existed for days.
 pub(crate) fn populate(server: &ApiServer, seed: Option<u64>) {
     let mut world = World::new(server.clone(), rng(seed));
     scene::set(&mut world);
     controllers::step(&mut world);
 }
 
-/// A server with the cluster in place: everything runs. Needs a tokio runtime. Without a seed, each
-/// is a little different.
+/// Returns a server with the cluster on it, and everything running. Needs a tokio runtime. Without
+/// a seed, each cluster is slightly different.
 pub(crate) fn cluster(seed: Option<u64>) -> ApiServer {
     let server = builder(seed).build();
     populate(&server, seed);
     server
 }
 
-/// Keeps the cluster alive. It never ends: drop it to stop.
+/// Keeps the cluster changing. Never completes; drop the future to stop it.
 pub(crate) async fn live(server: ApiServer, seed: Option<u64>) {
     let mut world = World::new(server, rng(seed.map(u64::reverse_bits)));
     let mut story = Story::default();
     let mut beats = interval_at(Instant::now() + FIRST_BEAT, BEAT);
-    // A machine that slept does not make up for what it missed.
+    // After the machine has slept, missed changes are not made up for.
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         beats.tick().await;

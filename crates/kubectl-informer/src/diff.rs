@@ -1,8 +1,8 @@
-//! What changed between two states of an object, as somebody wants to read it.
+//! Computes the difference between two states of an object, in a form that people can read.
 //!
-//! Elements of lists are compared by their names where they have them, so that a condition that became
-//! true is one line, wherever it stands. What changes without anything having happened is left out, and
-//! named if nothing else changed.
+//! List elements that have names are compared by name, so that a condition that becomes true is one
+//! line, wherever it is in its list. Fields that change all the time are omitted, and named only if
+//! nothing else has changed.
 
 mod compare;
 mod noise;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use self::place::Place;
 use crate::path::{self, Path, Step};
 
-/// What changed between two states of an object.
+/// The difference between two states of an object.
 #[derive(Default)]
 pub(crate) struct Diff<'a> {
     changes: Vec<Change<'a>>,
@@ -26,42 +26,42 @@ pub(crate) struct Diff<'a> {
     secret: bool,
 }
 
-/// One thing that changed: added without an old value, removed without a new one.
+/// One change. An addition has no old value, a removal no new one.
 #[derive(Clone)]
 pub(crate) struct Change<'a> {
     place: Place<'a>,
-    /// What was there.
+    /// The old value.
     pub(crate) old: Option<&'a Value>,
-    /// What is there now.
+    /// The new value.
     pub(crate) new: Option<&'a Value>,
 }
 
-/// One thing that changed but says nothing.
+/// A change that carries no information.
 enum Noise<'a> {
     Value(Change<'a>),
-    /// The elements of a list are the same, in another order.
+    /// The elements of a list are the same, in a different order.
     Order(Place<'a>),
 }
 
-/// What changed from the old state to the new one. `null` is no object: all of the other is then
-/// added, or removed.
+/// Compares two states of an object. If one of them is `null`, everything in the other was added or
+/// removed.
 pub(crate) fn diff<'a>(old: &'a Value, new: &'a Value) -> Diff<'a> {
     compare::compare(old, new)
 }
 
 impl<'a> Diff<'a> {
-    /// Whether nothing changed but noise, if that.
+    /// Returns whether nothing has changed, except for noise.
     pub(crate) fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// What changed: metadata, then the specification, other fields, the status.
+    /// Returns the changes: metadata first, then the spec, other fields and the status.
     pub(crate) fn changes(&self) -> &[Change<'a>] {
         &self.changes
     }
 
-    /// Only what changed at the path, or below it. What is noise elsewhere is none if the path names
-    /// it: somebody wants to know.
+    /// Keeps only the changes at or below the path. A field that is otherwise noise is not if the
+    /// path names it.
     pub(crate) fn under(self, path: &Path) -> Self {
         let steps = path.steps();
         let mut changes: Vec<Change<'a>> =
@@ -82,31 +82,32 @@ impl<'a> Diff<'a> {
         Self { changes, noise, secret: self.secret }
     }
 
-    /// If nothing else changed, what did: `only metadata.resourceVersion changed`.
+    /// If nothing but noise has changed, names it: `only metadata.resourceVersion changed`.
     pub(crate) fn only_noise(&self) -> Option<String> {
         if self.is_empty() { noise::sentence(&self.noise) } else { None }
     }
 
-    /// Lines for people, each with its end. Without a width nothing is shortened.
+    /// Renders the changes as lines for people, each with its line ending. Without a width, nothing
+    /// is shortened.
     pub(crate) fn render(&self, width: Option<usize>, colour: bool) -> String {
         render::render(&self.changes, self.secret, width, colour)
     }
 
-    /// The changes for programs. The data of a Secret is in it, unlike in what people are shown: the
-    /// object is printed beside it with all of its data, as it was asked for.
+    /// Renders the changes for programs. Unlike the lines for people, this includes the data of
+    /// Secrets: the object beside it is printed in full as well, as the user requested.
     pub(crate) fn to_json(&self) -> Value {
         self.changes.iter().map(Change::to_json).collect()
     }
 }
 
 impl<'a> Change<'a> {
-    /// Where it is, as [`Path`] reads it.
+    /// Returns the path of the change, as [`Path`] parses it.
     pub(crate) fn path(&self) -> String {
         self.place.to_string()
     }
 
-    /// The parts of it that are at a path. Usually that is all of it, or nothing, but a whole element
-    /// of a list may have been added, of which only one field is wanted.
+    /// Returns the parts of the change at a path. Usually that is all of it or nothing, but if a
+    /// whole list element was added, it may be one of its fields.
     fn under(&self, steps: &[Step]) -> Vec<Self> {
         let (common, rest) = steps.split_at(steps.len().min(self.place.len()));
         if !self.place.begins_with(common) {
@@ -136,7 +137,7 @@ impl<'a> Change<'a> {
     }
 }
 
-// The values may be somebody's secrets.
+// The values may be secrets.
 impl fmt::Debug for Diff<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Diff").field("changes", &self.changes).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! Which types a server has, and which of them a word means.
+//! Discovers the types that a server has, and resolves words to types.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ pub(crate) struct Type {
 }
 
 impl Type {
-    /// What an informer is made for.
+    /// Returns the resource to create an informer for.
     pub(crate) fn resource(&self) -> ApiResource {
         ApiResource {
             group: self.group.clone(),
@@ -43,7 +43,7 @@ impl Type {
         }
     }
 
-    /// `pods`, `deployments.apps`: as kubectl names a type with no doubt left.
+    /// Returns the unambiguous name of the type, as kubectl writes it: `pods`, `deployments.apps`.
     pub(crate) fn name(&self) -> String {
         if self.group.is_empty() {
             self.plural.clone()
@@ -52,14 +52,15 @@ impl Type {
         }
     }
 
-    /// `pod`, `deployment.apps`: before a slash and a name, as `kubectl get -o name` has it.
+    /// Returns the singular name, as in `kubectl get -o name` before the slash: `pod`,
+    /// `deployment.apps`.
     pub(crate) fn singular_name(&self) -> String {
         let singular =
             if self.singular.is_empty() { self.kind.to_lowercase() } else { self.singular.clone() };
         if self.group.is_empty() { singular } else { format!("{singular}.{}", self.group) }
     }
 
-    /// Whether an informer can follow it.
+    /// Returns whether an informer can watch this type.
     pub(crate) fn is_watchable(&self) -> bool {
         ["list", "watch"].iter().all(|verb| self.verbs.iter().any(|served| served == verb))
     }
@@ -70,24 +71,25 @@ impl Type {
     }
 }
 
-/// All types of a server; those that are meant when there is a doubt come first.
+/// All types of a server. If a word is ambiguous, the first match is meant.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Types(pub(crate) Vec<Type>);
 
 impl Types {
-    /// Asks the server: two requests where it can aggregate, one a group and version elsewhere.
+    /// Discovers the types: with two requests if the server supports aggregated discovery, and
+    /// otherwise with one per group and version.
     pub(crate) async fn discover(client: &Client) -> Result<Self, Error> {
         match aggregated(client).await {
             Ok(Some(types)) => Ok(types),
-            // Not what was asked for: a server that knows no aggregated discovery.
+            // An unexpected response: the server does not support aggregated discovery.
             Ok(None) | Err(Error::SerdeError(_)) => plain(client).await,
             Err(Error::Api(status)) if matches!(status.code, 404 | 406) => plain(client).await,
             Err(error) => Err(error),
         }
     }
 
-    /// The types that a word of the command line means: `pods`, `po`, `deploy.apps`,
-    /// `deployments.v1.apps`, or a category such as `all`.
+    /// Resolves a word of the command line: `pods`, `po`, `deploy.apps`, `deployments.v1.apps`, or
+    /// a category such as `all`.
     pub(crate) fn find(&self, word: &str) -> Result<Vec<&Type>, String> {
         let lower = word.to_lowercase();
         if let Some(found) = self.one(&lower) {
@@ -118,7 +120,7 @@ impl Types {
                     || versioned == rest
                     || each.group.is_empty() && each.version == rest)
         })
-        // `deploy.app`, as kubectl lets one shorten a group.
+        // `deploy.app`: like kubectl, accept an abbreviated group.
         .or_else(|| self.0.iter().find(|each| each.is_called(name) && each.group.starts_with(rest)))
     }
 
@@ -144,7 +146,7 @@ async fn aggregated(client: &Client) -> Result<Option<Types>, Error> {
     for group in core.items.iter().chain(&groups.items) {
         push_group(&mut types, group);
     }
-    // An older server answers with its plain lists, in which there are no items.
+    // An older server responds with its plain lists, which have no items.
     Ok((!types.is_empty()).then_some(Types(types)))
 }
 
@@ -176,7 +178,7 @@ fn of_aggregated(
     })
 }
 
-/// One request for each group and version. A group whose server is down is left out, as kubectl does.
+/// Sends one request per group and version. Like kubectl, skips groups whose server is down.
 async fn plain(client: &Client) -> Result<Types, Error> {
     let mut types = Vec::new();
     for version in client.list_core_api_versions().await?.versions {
@@ -198,7 +200,7 @@ async fn plain(client: &Client) -> Result<Types, Error> {
 }
 
 fn of_plain(group: &str, version: &str, resource: APIResource) -> Option<Type> {
-    // Subresources are in this list too.
+    // The list includes subresources.
     if resource.name.contains('/') {
         return None;
     }

@@ -1,4 +1,4 @@
-//! `doctor`: whether informers would work here, and what they would cost.
+//! `doctor`: checks whether informers would work on a cluster, and estimates their cost.
 
 mod ask;
 mod bookmarks;
@@ -81,7 +81,7 @@ Examples:
 
 Exit codes: 0 if all types can be listed and watched, 1 if not, 2 on an error.";
 
-/// What is cached most, as far as it is there.
+/// The types that are cached most often, of which those that exist are checked.
 const USUAL: [&str; 16] = [
     "pods",
     "nodes",
@@ -101,10 +101,10 @@ const USUAL: [&str; 16] = [
     "leases.coordination.k8s.io",
 ];
 
-/// Requests at once: enough to hide the round trip, too few to be in anybody's way.
+/// The number of concurrent requests: enough to hide the round trip, too few to burden the server.
 const AT_ONCE: usize = 6;
 
-/// Looks once. The error is for the user.
+/// Runs the checks once. The error is a message for the user.
 pub(crate) async fn doctor(options: Options) -> Result<Outcome, String> {
     let mut stop = Stop::new()?;
     let mut screen = Screen::new(true, crate::color::When::Auto.on(&io::stderr()));
@@ -137,7 +137,7 @@ async fn examine<'a>(
     let types = chosen::types(cluster, chosen::PATIENCE).await?;
     let types = chosen(options, &types)?;
     let namespace = options.namespace.as_deref();
-    // First, while nothing else takes the server's time.
+    // First, while the server is not busy with other requests.
     let server = Server::ask(cluster)
         .await
         .map_err(|error| format!("{} does not say what it is: {error}", cluster.place))?;
@@ -168,7 +168,7 @@ async fn check(
     checked
 }
 
-/// The types that were asked for, each once.
+/// Returns the requested types without duplicates.
 fn chosen(options: &Options, types: &Types) -> Result<Vec<Type>, String> {
     let mut chosen: Vec<Type> = Vec::new();
     let mut add = |of: &Type| {

@@ -1,8 +1,8 @@
-//! Lengths of time, as people write them.
+//! Durations in the notation that people use.
 
 use std::time::Duration;
 
-/// `5s`, `1m30s`, `500ms`, `2h`, as Go and kubectl have it.
+/// Parses a duration as Go and kubectl do: `5s`, `1m30s`, `500ms`, `2h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "a time is written as 500ms, 30s, 5m or 1h30m".to_owned();
     let mut rest = text;

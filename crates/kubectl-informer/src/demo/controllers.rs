@@ -1,8 +1,8 @@
-//! What a cluster's controllers do, as little of it as one sees: deployments have pods, jobs end, and
-//! what belongs to something that is gone goes too.
+//! The visible part of a cluster's controllers: deployments have pods, jobs complete, and
+//! dependents are deleted with their owners.
 //!
-//! Each step looks at everything anew, and does at most one thing to each deployment: slow enough for
-//! people to follow.
+//! Each step examines all objects anew, and makes at most one change to each deployment, slow
+//! enough for people to follow.
 
 use std::time::Duration;
 
@@ -16,17 +16,17 @@ const SETS: &str = "replicasets.apps";
 const JOBS: &str = "jobs.batch";
 const PODS: &str = "pods";
 
-/// The label by which the pods of one template are told from those of another.
+/// The label that tells the pods of one template from those of another.
 const HASH: &str = "pod-template-hash";
 
-/// Has the server end the pods of jobs.
+/// Makes the server complete the pods of jobs.
 const COMPLETE_AFTER: &str = "embedded-apiserver/complete-after-seconds";
 
-/// Does what is to be done next. Whether something is still under way.
+/// Takes the next step. Returns whether more is to be done.
 pub(super) fn step(world: &mut World) -> bool {
     let [deployments, mut sets, mut jobs, cron_jobs, mut pods] =
         [DEPLOYMENTS, SETS, JOBS, "cronjobs.batch", PODS].map(|resource| world.list(resource));
-    // What goes takes along what belongs to it.
+    // Dependents are deleted with their owners.
     forget_orphans(world, SETS, "Deployment", &mut sets, &deployments);
     forget_orphans(world, JOBS, "CronJob", &mut jobs, &cron_jobs);
     forget_orphans(world, PODS, "ReplicaSet", &mut pods, &sets);
@@ -45,7 +45,7 @@ pub(super) fn step(world: &mut World) -> bool {
     busy
 }
 
-/// Deletes what belongs to an owner of a kind that is not there any more.
+/// Deletes the objects whose owner of this kind no longer exists.
 fn forget_orphans(
     world: &World,
     resource: &str,
@@ -64,7 +64,8 @@ fn forget_orphans(
     });
 }
 
-/// Brings a deployment one pod closer to what it should be. Whether it was not there yet.
+/// Brings a deployment one pod closer to its desired state. Returns whether it had not reached that
+/// state yet.
 fn roll_out(world: &mut World, deployment: &Value, sets: &[Value], pods: &[Value]) -> bool {
     let own_sets = owned(sets, deployment);
     let hash = hash(&deployment["spec"]["template"]);
@@ -108,11 +109,11 @@ fn roll_out(world: &mut World, deployment: &Value, sets: &[Value], pods: &[Value
     !old.is_empty() || new.len() != desired || ready(&new) != desired
 }
 
-/// The replica set for a deployment's template.
+/// Creates the replica set for a deployment's template.
 pub(super) fn create_set(world: &mut World, deployment: &Value, age: Duration) -> Option<Value> {
     let hash = hash(&deployment["spec"]["template"]);
     let mut template = deployment["spec"]["template"].clone();
-    // Nobody has checked what people write.
+    // The template may lack labels: the server does not validate the deployments that users create.
     let labels = template.pointer_mut("/metadata/labels")?;
     labels.as_object_mut()?.insert(HASH.to_owned(), hash.as_str().into());
     let labels = labels.clone();
@@ -133,7 +134,7 @@ pub(super) fn create_set(world: &mut World, deployment: &Value, age: Duration) -
     Some(set)
 }
 
-/// The hash of a template in the letters and digits that Kubernetes uses for it.
+/// Hashes a template into the letters and digits that Kubernetes uses.
 fn hash(template: &Value) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let fnv = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(16_777_619);
@@ -210,7 +211,7 @@ fn report_deployment(
     world.update_status(deployment, status);
 }
 
-/// Gives a job its pod, and notes when that has ended.
+/// Creates a job's pod, and completes the job when the pod has completed.
 fn run_job(world: &mut World, job: &Value, pods: &[Value]) {
     if job["status"]["completionTime"].is_string() {
         return;
@@ -245,7 +246,7 @@ fn run_job(world: &mut World, job: &Value, pods: &[Value]) {
     world.tell(job, "job-controller", "Completed", "Job completed");
 }
 
-/// Starts a container again that has failed: at once, or after a while if it does so again and again.
+/// Restarts a failed container: immediately, or after a delay if it fails repeatedly.
 fn restart(world: &mut World, pod: &Value) {
     let container = &pod["status"]["containerStatuses"][0];
     let again = container["restartCount"].as_u64().unwrap_or(0) % 2 == 1;

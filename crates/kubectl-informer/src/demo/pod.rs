@@ -1,6 +1,7 @@
-//! Pods: how they are made, and what a kubelet would say of those that fail.
+//! Creates pods, and reports the status of failing ones as a kubelet would.
 //!
-//! The server runs pods by itself. What it never does is let a container fail: that is played here.
+//! The server simulates pods itself, but never lets a container fail. This module simulates the
+//! failures.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
@@ -9,11 +10,11 @@ use serde_json::{Value, json};
 
 use super::world::{World, name, owned_by};
 
-/// The nodes, and their addresses.
+/// The nodes and their addresses.
 pub(super) const NODES: [(&str, &str); 3] =
     [("node-a", "172.18.0.11"), ("node-b", "172.18.0.12"), ("node-c", "172.18.0.13")];
 
-/// A pod of a template, not yet created, on a node by chance.
+/// Returns a pod from a template, not yet created, on a random node.
 pub(super) fn of_template(world: &mut World, owner: &Value, template: &Value) -> Value {
     let mut metadata = owned_by(owner, &template["metadata"]["labels"]);
     metadata["generateName"] = format!("{}-", name(owner)).into();
@@ -30,7 +31,7 @@ pub(super) fn of_template(world: &mut World, owner: &Value, template: &Value) ->
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 }
 
-/// The status of a pod that has been running for a time.
+/// Returns the status of a pod that has been running for some time.
 pub(super) fn long_running(world: &World, pod: &Value, address: u8, age: Duration) -> Value {
     let started = world.ago(age);
     let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
@@ -67,7 +68,7 @@ pub(super) fn long_running(world: &World, pod: &Value, address: u8, age: Duratio
     })
 }
 
-/// Something that looks like a digest, and is the same for the same text.
+/// Returns something that looks like a digest, and is the same for the same text.
 fn digest(text: &str) -> String {
     let part = |part: u8| {
         let mut hasher = DefaultHasher::new();
@@ -81,7 +82,7 @@ pub(super) fn is_ready(pod: &Value) -> bool {
     conditions(pod).any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
-/// Whether its containers are to run, and will not do so by themselves.
+/// Returns whether the pod's containers should be running but will not restart by themselves.
 pub(super) fn is_failing(pod: &Value) -> bool {
     let state = &container(pod)["state"];
     pod["status"]["phase"] == "Running"
@@ -92,7 +93,7 @@ pub(super) fn is_over(pod: &Value) -> bool {
     matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
 }
 
-/// The status after its container has failed.
+/// Returns the status after the container has failed.
 pub(super) fn crashed(world: &World, pod: &Value) -> Value {
     let (now, old) = (world.now(), container(pod));
     let state = json!({"terminated": {
@@ -102,7 +103,7 @@ pub(super) fn crashed(world: &World, pod: &Value) -> Value {
     with_state(pod, &now, &state, &old["lastState"].clone(), false)
 }
 
-/// The status while it waits to be started again.
+/// Returns the status while the container waits to be restarted.
 pub(super) fn backing_off(world: &World, pod: &Value) -> Value {
     let (now, old) = (world.now(), container(pod));
     let name = old["name"].as_str().unwrap_or_default();
@@ -112,7 +113,7 @@ pub(super) fn backing_off(world: &World, pod: &Value) -> Value {
     with_state(pod, &now, &state, &last_state(old), false)
 }
 
-/// The status after it was started again.
+/// Returns the status after the container has been restarted.
 pub(super) fn restarted(world: &World, pod: &Value) -> Value {
     let now = world.now();
     let last = last_state(container(pod));
@@ -122,7 +123,7 @@ pub(super) fn restarted(world: &World, pod: &Value) -> Value {
     status
 }
 
-/// How its container ended last.
+/// Returns how the container last terminated.
 fn last_state(container: &Value) -> Value {
     let state = &container["state"];
     if state["terminated"].is_object() { state.clone() } else { container["lastState"].clone() }

@@ -1,4 +1,4 @@
-//! What is there at the beginning.
+//! The objects that the cluster starts with.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::{controllers, pod};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A deployment as it is at the beginning.
+/// The initial state of a deployment.
 struct App {
     namespace: &'static str,
     name: &'static str,
     image: &'static str,
     port: u16,
     replicas: u8,
-    /// In hours.
+    /// The age in hours.
     age: u32,
 }
 
@@ -55,7 +55,7 @@ const APPS: [App; 4] = [
     },
 ];
 
-/// Puts everything in place.
+/// Creates all initial objects.
 pub(super) fn set(world: &mut World) {
     nodes(world);
     let namespace = json!({
@@ -75,7 +75,7 @@ pub(super) fn set(world: &mut World) {
 }
 
 fn nodes(world: &World) {
-    // The one that the server has made, before it knew of others.
+    // Removes the default node, which the server created before it had these.
     drop(world.server.delete("nodes", "", "embedded-node"));
     for (at, (name, address)) in pod::NODES.into_iter().enumerate() {
         let mut labels = json!({
@@ -114,7 +114,7 @@ fn nodes(world: &World) {
     }
 }
 
-/// A deployment with its replica set and its pods, which all run.
+/// Creates a deployment with its replica set and its pods, all running.
 fn deployment(world: &mut World, app: &App, address: &mut u8) {
     let App { namespace, name, image, port, replicas, age } = app;
     let labels = json!({"app": name});
@@ -146,7 +146,8 @@ fn deployment(world: &mut World, app: &App, address: &mut u8) {
         let made = pod::of_template(world, &set, template);
         let Some(mut made) = world.create_aged(made, age) else { continue };
         let status = pod::long_running(world, &made, *address, age);
-        // The server runs pods, and may have begun with this one: whatever its version is by now, it runs.
+        // The server may have started this pod already. Without a version, the update applies to
+        // any state.
         made["metadata"]["resourceVersion"].take();
         world.update_status(&made, status);
         *address += 1;

@@ -1,32 +1,32 @@
-//! What happens in the cluster: what people, pipelines and bad luck do to it.
+//! The events in the cluster: changes by people, pipelines and accidents.
 
 use serde_json::{Value, json};
 
 use super::pod;
 use super::world::{World, name, namespace, owned_by, owner};
 
-/// One thing that happens.
+/// One event in the story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beat {
     /// A deployment gets a new image.
     Release,
-    /// A deployment gets more pods, or fewer.
+    /// A deployment is scaled up or down.
     Scale,
     /// The container of a pod fails.
     Crash,
     /// The cron job starts a job.
     Report,
-    /// A pod gets a label, or loses it.
+    /// A pod gains or loses a label.
     Label,
     /// A pod gets an annotation.
     Annotate,
     /// A config map is edited.
     Configure,
-    /// A database goes on in its life.
+    /// A database moves to its next phase.
     Maintain,
 }
 
-/// How often each happens in a round.
+/// The frequency of each event in a round.
 const ROUND: [Beat; 14] = [
     Beat::Release,
     Beat::Scale,
@@ -44,28 +44,29 @@ const ROUND: [Beat; 14] = [
     Beat::Maintain,
 ];
 
-/// How many pods the deployments may have: what people add is theirs.
+/// The deployments that the story changes, with their minimum and maximum number of pods. Those
+/// that users add are left alone.
 const SIZES: [(&str, u64, u64); 3] = [("web", 2, 4), ("api", 1, 3), ("worker", 1, 3)];
 
 const LABELS: [(&str, &str); 3] = [("canary", "true"), ("tier", "gold"), ("reviewed", "yes")];
 
-/// What is still to happen in this round.
+/// The events that remain in this round.
 #[derive(Debug)]
 pub(super) struct Story {
     left: Vec<Beat>,
 }
 
 impl Default for Story {
-    /// It begins with pods, which is what most people look at first: one is changed, and then some are
-    /// replaced by others, so that there is everything to see within seconds.
+    /// Starts with pods, which most people look at first. One is changed, then some are replaced,
+    /// so that users see every kind of event within seconds.
     fn default() -> Self {
         Self { left: vec![Beat::Scale, Beat::Crash, Beat::Release, Beat::Label] }
     }
 }
 
 impl Story {
-    /// Lets one thing happen. While something larger is under way there are but small things, and
-    /// not all the time.
+    /// Lets one event happen. While a larger change is in progress, only small ones happen, and
+    /// less often.
     pub(super) fn go_on(&mut self, world: &mut World, busy: bool) {
         if busy {
             if world.rng.u8(..3) == 0 {
@@ -90,7 +91,7 @@ impl Story {
     }
 }
 
-/// A deployment of ours, by chance.
+/// Returns a random one of the story's deployments.
 fn deployment(world: &mut World) -> Option<(Value, u64, u64)> {
     let (name, min, max) = SIZES[world.rng.usize(..SIZES.len())];
     Some((world.server.get("deployments.apps", "default", name)?, min, max))
@@ -106,7 +107,7 @@ fn release(world: &mut World) {
     }
 }
 
-/// `nginx:1.29.4` after `nginx:1.29.3`.
+/// Returns the next version of an image: `nginx:1.29.4` for `nginx:1.29.3`.
 fn next_version(image: &str) -> Option<String> {
     let (rest, last) = image.rsplit_once(['.', ':'])?;
     let next = last.parse::<u32>().ok()? % 9 + 1;
@@ -133,7 +134,7 @@ fn crash(world: &mut World) {
     world.update_status(&unlucky, status);
 }
 
-/// A pod of a deployment that is ready, by chance.
+/// Returns a random pod that is ready and belongs to a deployment.
 fn running_pod(world: &mut World) -> Option<Value> {
     let mut pods = world.list("pods");
     pods.retain(|pod| pod::is_ready(pod) && owner(pod).is_some());
@@ -181,7 +182,7 @@ fn configure(world: &mut World) {
     world.update(map);
 }
 
-/// Upgrades a database, or lets one be done that is being upgraded.
+/// Starts to upgrade a database, or completes an upgrade in progress.
 fn maintain(world: &mut World) {
     let databases = world.list("databases.demo.example.com");
     let unready = databases.iter().find(|database| database["status"]["phase"] != "Ready").cloned();
@@ -197,7 +198,7 @@ fn maintain(world: &mut World) {
     world.update(database);
 }
 
-/// Starts the cron job's job of this minute, and deletes the last.
+/// Starts the cron job's job for this minute, and deletes the previous one.
 fn report(world: &mut World) {
     let Some(cron_job) = world.server.get("cronjobs.batch", "default", "report") else { return };
     let uid = cron_job["metadata"]["uid"].as_str();

@@ -1,4 +1,4 @@
-//! Half an hour of the cluster, in no time.
+//! Runs half an hour of the cluster in paused time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ fn everything(server: &ApiServer) -> Vec<Value> {
     KINDS.iter().flat_map(|kind| server.list(kind, "")).collect()
 }
 
-/// How many objects there are, but for events.
+/// Counts the objects, except for events.
 fn objects(server: &ApiServer) -> usize {
     KINDS.iter().filter(|kind| **kind != "events").map(|kind| server.count(kind, "")).sum()
 }
@@ -68,13 +68,13 @@ async fn everything_runs_from_the_first_moment() {
     }
     assert_eq!(server.count("nodes", ""), 3);
     assert_eq!(server.count("databases.demo.example.com", "default"), 2);
-    // Nothing is under way: the server leaves the pods as they are.
+    // No changes are in progress: the server leaves the pods as they are.
     let before = everything(&server);
     sleep(Duration::from_secs(600)).await;
     assert_eq!(everything(&server), before);
 }
 
-/// The server runs pods, on another thread perhaps, while they are put in place.
+/// While the pods are created, the server simulates them, perhaps on another thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_runs_from_the_first_moment_whoever_is_quicker() {
     let at_once =
@@ -87,7 +87,8 @@ async fn everything_runs_from_the_first_moment_whoever_is_quicker() {
     }
 }
 
-/// What was seen of all changes: kinds of changes that are promised, and the most objects at once.
+/// A record of all changes: the promised kinds of changes, and the largest number of objects at
+/// once.
 #[derive(Debug, Default)]
 struct Seen {
     kinds: BTreeSet<&'static str>,
@@ -155,7 +156,7 @@ async fn for_half_an_hour_everything_promised_happens_and_nothing_grows() {
     let mut seen = Seen::default();
     seen.look(&server);
     let before = server.store().revision();
-    // What is promised happens soon; that nothing grows is looked at for longer.
+    // The promised changes happen soon; that nothing grows is checked for longer.
     for _ in 0..2 * 600 {
         sleep(Duration::from_millis(500)).await;
         seen.look(&server);
@@ -188,7 +189,7 @@ async fn for_half_an_hour_everything_promised_happens_and_nothing_grows() {
     assert!(seen.objects_max <= 45, "{} objects", seen.objects_max);
     assert!(seen.events_max <= 40, "{} events", seen.events_max);
     let changes = server.store().revision() - before;
-    // With the events about them, which come and go, each pod is a dozen.
+    // Including its events, which come and go, each pod causes about a dozen changes.
     assert!((1_800..8 * 1_800).contains(&changes), "{changes} changes in half an hour");
 }
 
@@ -211,7 +212,7 @@ async fn the_same_seed_is_the_same_cluster() {
     assert_ne!(names(&other), names(&start()));
 }
 
-/// Whoever tries things out on the cluster sees it react.
+/// The cluster reacts to users' changes.
 #[tokio::test(start_paused = true)]
 async fn what_people_do_to_it_has_consequences() {
     let server = start();
@@ -235,7 +236,7 @@ async fn what_people_do_to_it_has_consequences() {
     assert_eq!(server.count("replicasets.apps", "monitoring"), 0);
 }
 
-/// Nothing in it is needed for the rest to go on.
+/// No object is required for the others to live on.
 #[tokio::test(start_paused = true)]
 async fn it_lives_on_when_everything_is_deleted() {
     let server = start();
@@ -243,7 +244,7 @@ async fn it_lives_on_when_everything_is_deleted() {
     sleep(Duration::from_secs(100)).await;
     for kind in KINDS.iter().filter(|kind| **kind != "namespaces") {
         for object in server.list(kind, "") {
-            // Some goes by itself meanwhile.
+            // Some objects are deleted by the cluster itself meanwhile.
             drop(server.delete(kind, namespace(&object), name(&object)));
         }
     }
@@ -271,6 +272,6 @@ async fn it_lives_on_when_everything_is_deleted() {
     })).unwrap();
     sleep(Duration::from_secs(10)).await;
     let pods = server.list("pods", "default");
-    // There are no nodes left that it could run on.
+    // There are no nodes left to run it on.
     assert!(pods.iter().any(|pod| name(pod).starts_with("mine-") && status_of(pod) == "Pending"));
 }

@@ -1,4 +1,5 @@
-//! What everybody who acts in the demo has at hand: the server, chance, and ways to change objects.
+//! The context of everything that acts in the demo: the server, a random number generator, and ways
+//! to change objects.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,15 +8,15 @@ use embedded_apiserver::ApiServer;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// How many events of its own are kept.
+/// The number of the demo's own events to retain.
 const EVENTS_MAX: usize = 12;
 
-/// The server, and chance.
+/// The server and a random number generator.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) server: ApiServer,
     pub(super) rng: fastrand::Rng,
-    /// The namespaces and names of the events that were written last.
+    /// The namespaces and names of the most recent events.
     events: VecDeque<(String, String)>,
 }
 
@@ -24,17 +25,18 @@ impl World {
         Self { server, rng, events: VecDeque::new() }
     }
 
-    /// The time as objects have it.
+    /// Returns the current time in the format of objects.
     pub(super) fn now(&self) -> String {
         seconds(self.server.now())
     }
 
-    /// The same some time ago.
+    /// Returns the time this long ago, in the same format.
     pub(super) fn ago(&self, age: Duration) -> String {
         seconds(self.server.now().saturating_sub(age).unwrap_or(Timestamp::UNIX_EPOCH))
     }
 
-    /// Creates an object. None if it is refused: somebody may have deleted its namespace.
+    /// Creates an object. Returns `None` if the server refuses it, for example because a user has
+    /// deleted its namespace.
     pub(super) fn create(&self, object: Value) -> Option<Value> {
         self.create_aged(object, Duration::ZERO)
     }
@@ -43,13 +45,13 @@ impl World {
         self.server.create_aged(object, age).ok()
     }
 
-    /// Replaces all of an object but its status. Somebody may have been faster: then it stays as it
-    /// is, and is looked at again with the next beat.
+    /// Replaces an object, except for its status. On a conflict the object stays as it is, and the
+    /// next step examines it again.
     pub(super) fn update(&self, object: Value) -> Option<Value> {
         self.server.update(object).ok()
     }
 
-    /// Replaces the status of an object, if it is another.
+    /// Replaces the status of an object, if it differs.
     pub(super) fn update_status(&self, object: &Value, status: Value) {
         if object["status"] != status {
             let mut object = object.clone();
@@ -63,14 +65,14 @@ impl World {
         drop(self.server.delete(resource, namespace, name));
     }
 
-    /// Objects that nobody has deleted yet.
+    /// Returns the objects that are not being deleted.
     pub(super) fn list(&self, resource: &str) -> Vec<Value> {
         let mut objects = self.server.list(resource, "");
         objects.retain(|object| object["metadata"]["deletionTimestamp"].is_null());
         objects
     }
 
-    /// One of them, by chance.
+    /// Returns a random one of these.
     pub(super) fn one<T>(&mut self, mut of: Vec<T>) -> Option<T> {
         (!of.is_empty()).then(|| of.swap_remove(self.rng.usize(..of.len())))
     }
@@ -112,12 +114,12 @@ pub(super) fn namespace(object: &Value) -> &str {
     object["metadata"]["namespace"].as_str().unwrap_or_default()
 }
 
-/// The uid of the object that this one belongs to.
+/// Returns the uid of the object's owner.
 pub(super) fn owner(object: &Value) -> Option<&str> {
     object["metadata"]["ownerReferences"][0]["uid"].as_str()
 }
 
-/// The metadata of an object that belongs to another, without a name.
+/// Returns the metadata of an object with this owner, without a name.
 pub(super) fn owned_by(owner: &Value, labels: &Value) -> Value {
     json!({
         "namespace": owner["metadata"]["namespace"],

@@ -21,12 +21,12 @@ struct Comparison<'a> {
     diff: Diff<'a>,
 }
 
-/// A field that is null is as good as none: Kubernetes reads both the same.
+/// Treats `null` as absent, as Kubernetes does.
 fn present(value: Option<&Value>) -> Option<&Value> {
     value.filter(|value| !value.is_null())
 }
 
-/// The order in which somebody wants to read the parts of an object.
+/// Returns the position of a field in the order that readers expect.
 fn rank(field: &str) -> u8 {
     match field {
         "apiVersion" | "kind" => 0,
@@ -61,7 +61,8 @@ impl<'a> Comparison<'a> {
             (Some(Value::Object(old)), Some(Value::Object(new))) => {
                 self.fields(Some(old), Some(new));
             }
-            // Fields of what was not there before, one by one: that is how they change later.
+            // The fields of a new object are added one by one, because that is how they change
+            // later.
             (None, Some(Value::Object(new))) if !new.is_empty() => self.fields(None, Some(new)),
             (Some(Value::Object(old)), None) if !old.is_empty() => self.fields(Some(old), None),
             (Some(Value::Array(a)), Some(Value::Array(b))) if reordered(a, b) => {
@@ -122,7 +123,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// An element that is in both lists, or in one.
+    /// Compares an element that is in one list or in both.
     fn element(
         &mut self,
         name: Option<&String>,
@@ -137,12 +138,12 @@ impl<'a> Comparison<'a> {
         };
         self.at(stop, |this| match (before, now) {
             (Some(_), Some(_)) => this.values(before, now),
-            // A whole element is one thing that came or went.
+            // A whole element is added or removed as one change.
             _ => this.change(before, now),
         });
     }
 
-    /// Plain values have nothing but themselves: they come and go.
+    /// Compares scalar values, which are added and removed but never modified.
     fn plain(&mut self, old: &'a [Value], new: &'a [Value]) {
         for at in missing(old, new).into_iter().filter_map(|at| At::new(old, at)) {
             self.at(Stop::Item(at), |this| this.change(Some(at.value()), None));
@@ -152,8 +153,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Elements that are not told apart by anything: what is the same at both ends is left out, and
-    /// the others are compared one by one.
+    /// Compares elements without keys by position, after dropping the common start and end of the
+    /// lists.
     fn by_position(&mut self, old: &'a [Value], new: &'a [Value]) {
         let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
         let rest = old[start..].iter().rev().zip(new[start..].iter().rev());
@@ -171,13 +172,14 @@ fn is_plain(value: &Value) -> bool {
     !value.is_object() && !value.is_array()
 }
 
-/// Whether the same plain values are in another order. That is a change if nothing else is, because the
-/// order of the arguments of a command counts.
+/// Returns whether two lists have the same scalar values in a different order. That is a change,
+/// because the order of a command's arguments is significant.
 fn reordered(old: &[Value], new: &[Value]) -> bool {
     old.len() == new.len() && old.iter().chain(new).all(is_plain) && missing(old, new).is_empty()
 }
 
-/// The positions of those in a list that another list has not, or not as often.
+/// Returns the positions of the values that occur in the list but not in the other, or less often
+/// there.
 fn missing(list: &[Value], other: &[Value]) -> Vec<usize> {
     let mut left: HashMap<String, usize> = HashMap::new();
     for value in other {

@@ -1,23 +1,23 @@
-//! What changes without anything having happened.
+//! Noise: fields that change all the time and carry no information.
 
 use super::Noise;
 use super::place::Place;
 
-/// Times in a status, which say when something was last looked at, or that the line beside them is new.
+/// Times in a status, which say when it was last checked or that the field beside them is new.
 const TIMES: &[&str] =
     &["lastHeartbeatTime", "lastProbeTime", "lastTransitionTime", "lastUpdateTime"];
 
-/// Annotations that repeat the object, or say when something else changed.
+/// Annotations that duplicate the object, or say when another object changed.
 const ANNOTATIONS: &[&str] = &[
     "kubectl.kubernetes.io/last-applied-configuration",
     "endpoints.kubernetes.io/last-change-trigger-time",
 ];
 
-/// Whether a change there says nothing.
+/// Returns whether a change at this place is noise.
 ///
-/// The generation counts the changes of the specification, which are shown themselves, and the
-/// observed generation follows it. Both are left out: should nothing else have changed, they are named
-/// as what did, so that somebody who waits for a controller to catch up sees that it has.
+/// The generation counts the changes of the spec, which are shown themselves, and the observed
+/// generation follows it. Both are omitted. If nothing else has changed, they are named as the
+/// fields that did, so that a user who waits for a controller to catch up sees that it has.
 pub(super) fn is_noise(place: &Place<'_>) -> bool {
     let fields: Vec<&str> = place.fields().collect();
     match fields.as_slice() {
@@ -29,17 +29,18 @@ pub(super) fn is_noise(place: &Place<'_>) -> bool {
     }
 }
 
-/// Whether a field within a value that is shown is left out of it.
+/// Returns whether this field is omitted from a value that is shown.
 pub(super) fn is_left_out(name: &str) -> bool {
     TIMES.contains(&name)
 }
 
-/// More than this is counted, not named.
+/// The number of fields to name. If there are more, they are counted.
 const NAMED: usize = 3;
 
+/// Returns a sentence such as
 /// `only metadata.resourceVersion and status.conditions[Ready].lastHeartbeatTime changed`.
 pub(super) fn sentence(noise: &[Noise<'_>]) -> Option<String> {
-    // What changes with everything comes last.
+    // Fields that change with every update come last.
     let always =
         |name: &String| name == "metadata.resourceVersion" || name == "metadata.managedFields";
     let (last, mut names): (Vec<_>, Vec<_>) = names(noise).into_iter().partition(always);
@@ -59,7 +60,7 @@ pub(super) fn sentence(noise: &[Noise<'_>]) -> Option<String> {
     Some(format!("only {names}{and}{last} changed"))
 }
 
-/// What changed in several elements of a list is named once.
+/// Names the changed fields. A field of several list elements is named once.
 fn names(noise: &[Noise<'_>]) -> Vec<String> {
     let places: Vec<(&Place<'_>, &str)> = noise
         .iter()

@@ -1,4 +1,4 @@
-//! Where in two states of an object something changed.
+//! The place of a change in two states of an object.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::path::{self, Step, key};
 
-/// The way to something that changed.
+/// The path to a change.
 #[derive(Clone, Default)]
 pub(super) struct Place<'a> {
     stops: Vec<Stop<'a>>,
@@ -15,16 +15,16 @@ pub(super) struct Place<'a> {
 #[derive(Clone)]
 pub(super) enum Stop<'a> {
     Field(&'a str),
-    /// An element of a list, by its name if it has one. It may be at different positions in the two
-    /// states, or in one only.
+    /// A list element, by its name if it has one. It may be at different positions in the two
+    /// states, or in only one of them.
     Element {
         name: Option<String>,
         old: Option<At<'a>>,
         new: Option<At<'a>>,
     },
-    /// A plain value that was added to a list, or removed from it.
+    /// A scalar value that was added to a list, or removed from it.
     Item(At<'a>),
-    /// Further down within a value.
+    /// A step into a value that was added or removed as a whole.
     Within(Step),
 }
 
@@ -51,7 +51,7 @@ impl<'a> At<'a> {
             Step::Index(index) => path::position(*index, self.length) == Some(self.position),
             Step::Named(name) => !key::find(std::slice::from_ref(self.value), name).is_empty(),
             Step::Where(filter) => filter.passes(self.value),
-            // Paths have none of the others.
+            // Other steps do not occur in paths.
             Step::Field(_) | Step::Slice(_) | Step::Union(_) | Step::Descend => false,
         }
     }
@@ -93,20 +93,20 @@ impl<'a> Place<'a> {
         self.stops.pop();
     }
 
-    /// Whether it is at the end of these steps, or below.
+    /// Returns whether this place is at or below these steps.
     pub(super) fn begins_with(&self, steps: &[Step]) -> bool {
         self.len() >= steps.len()
             && self.stops.iter().zip(steps).all(|(stop, step)| stop.is_at(step))
     }
 
-    /// Further down.
+    /// Appends steps to this place.
     pub(super) fn with(&self, steps: &[Step]) -> Self {
         let mut deeper = self.clone();
         deeper.stops.extend(steps.iter().cloned().map(Stop::Within));
         deeper
     }
 
-    /// The fields on the way, without the elements of lists.
+    /// Returns the fields along the path, without the list elements.
     pub(super) fn fields(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.stops.iter().filter_map(|stop| match stop {
             Stop::Field(name) => Some(*name),
@@ -115,12 +115,13 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// The name of the element of a list that it ends with.
+    /// Returns the name of the list element that this place ends with.
     pub(super) fn element(&self) -> Option<&str> {
         self.stops.last().and_then(Stop::name)
     }
 
-    /// The way with `[*]` for all elements of lists, the same for what changed in each of them.
+    /// Returns the path with `[*]` for each list element, which is the same for a field of all
+    /// elements.
     pub(super) fn in_each(&self) -> String {
         let each = |stop: &Stop<'_>| match stop {
             Stop::Field(_) | Stop::Within(_) => stop.to_string(),

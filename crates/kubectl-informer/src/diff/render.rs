@@ -1,21 +1,21 @@
-//! The lines that show what changed.
+//! Renders changes as lines.
 
 use serde_json::Value;
 
 use super::{Change, value};
 use crate::cells;
 
-/// Before each line: it belongs to the event above it.
+/// The indentation of each line, which belongs to the event above it.
 const INDENT: &str = "    ";
-/// Before a value that has no room in the line of its path.
+/// The indentation of a value that does not fit on the line of its path.
 const DEEPER: &str = "        ";
-/// Paths are padded to the longest of them, but not beyond this part of a line: the half.
+/// The divisor for the width of the path column: paths are aligned up to half of the line.
 const PATHS: usize = 2;
-/// The same where lines have no end.
+/// The largest width of the path column if the width of lines is not limited.
 const PATHS_WITHOUT_WIDTH: usize = 48;
-/// A value wants at least so many columns.
+/// The least number of columns for a value.
 const ROOM: usize = 24;
-/// Narrower terminals are not made for.
+/// The narrowest supported terminal.
 const NARROWEST: usize = 40;
 
 const RED: &str = "31";
@@ -39,7 +39,7 @@ pub(super) fn render(
 
 struct Sheet {
     width: Option<usize>,
-    /// How wide the column of paths is.
+    /// The width of the path column.
     column: usize,
     colour: bool,
 }
@@ -67,7 +67,7 @@ impl Sheet {
         format!("{INDENT}{} {path}{separator}{words}\n", self.paint(colour, sign))
     }
 
-    /// The old value, the new one, or both.
+    /// Formats the old value, the new one, or both.
     fn words(&self, change: &Change<'_>, secret: bool, room: Option<usize>) -> String {
         let brief = |value: Option<&Value>| value.map(|value| brief(change, value, secret));
         let fit = |text: String| room.map_or(text.clone(), |room| cells::keep_start(&text, room));
@@ -98,7 +98,8 @@ fn brief(change: &Change<'_>, value: &Value, secret: bool) -> String {
     }
 }
 
-/// A number that became a text of the same digits looks like no change, without its quotes.
+/// Adds the quotes if a number changed to a string of the same digits. Without them, it would look
+/// unchanged.
 fn tell_apart(change: &Change<'_>, old: String, new: String) -> (String, String) {
     match (change.old, change.new) {
         (Some(was), Some(is)) if old == new && was.is_string() != is.is_string() => {
@@ -108,7 +109,7 @@ fn tell_apart(change: &Change<'_>, old: String, new: String) -> (String, String)
     }
 }
 
-/// Shortens two texts so that both fit, and where they begin to differ can be seen.
+/// Shortens two texts so that both fit and the start of their difference is visible.
 fn fit_both(old: &str, new: &str, room: usize) -> (String, String) {
     if cells::width(old) + cells::width(new) <= room {
         return (old.to_owned(), new.to_owned());
@@ -116,7 +117,7 @@ fn fit_both(old: &str, new: &str, room: usize) -> (String, String) {
     let (old, new) = without_common_start(old, new);
     let (old_width, new_width) = (cells::width(&old), cells::width(&new));
     let half = room / 2;
-    // What one does not need, the other may have.
+    // Each text may use the room that the other does not need.
     let (old_room, new_room) = if old_width <= half {
         (old_width, room - old_width)
     } else if new_width <= half {
@@ -127,7 +128,7 @@ fn fit_both(old: &str, new: &str, room: usize) -> (String, String) {
     (cells::keep_start(&old, old_room), cells::keep_start(&new, new_room))
 }
 
-/// Both texts without what they have in common, but for a few characters to know the place by.
+/// Removes the common start of two texts, except for a few characters of context.
 fn without_common_start(old: &str, new: &str) -> (String, String) {
     const KEPT: usize = 8;
     let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count();

@@ -8,7 +8,7 @@ fn path(text: &str) -> Path {
     text.parse().unwrap()
 }
 
-/// Lines without their padding.
+/// Returns the lines without their padding.
 fn lines(diff: &Diff<'_>) -> Vec<String> {
     let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     diff.render(None, false).lines().map(squeeze).collect()
@@ -40,7 +40,7 @@ fn pod() -> Value {
     })
 }
 
-/// The pod with something else at JSON pointers; null removes.
+/// Returns the pod with different values at these JSON pointers. A `null` removes the value.
 fn changed(changes: &[(&str, Value)]) -> Value {
     let mut pod = pod();
     for (pointer, value) in changes {
@@ -84,7 +84,7 @@ fn a_pod_that_becomes_ready_is_a_few_lines() {
 
 #[test]
 fn elements_of_lists_are_compared_by_name() {
-    // In another order, which says nothing.
+    // In a different order, which is noise.
     let conditions = json!([
         {"type": "Ready", "status": "True", "lastTransitionTime": "2024-01-01T00:00:09Z"},
         {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2024-01-01T00:00:00Z"},
@@ -234,7 +234,7 @@ fn a_path_narrows_it() {
         ),
         (".spec.containers[third]", vec!["+ .spec.containers[third] {image: third:1}"]),
         (".metadata.finalizers[]", vec!["- .metadata.finalizers[] b"]),
-        // Asked for by name, it is no noise.
+        // If the path names it, it is not noise.
         (".metadata.resourceVersion", vec!["~ .metadata.resourceVersion 10 → 11"]),
         (".metadata.managedFields", vec![]),
     ] {
@@ -259,7 +259,7 @@ fn secrets_are_not_shown() {
     let expected = ["~ .data.password (secret, 7 bytes) → (secret, 13 bytes)"];
     assert_lines(&old, &new, &expected);
     assert!(!format!("{:?}", diff(&old, &new)).contains("aHVu"));
-    // Items of a list do not say their kind.
+    // Items of a list have no kind.
     let (mut old_item, mut new_item) = (old.clone(), new.clone());
     for item in [&mut old_item, &mut new_item] {
         item.as_object_mut().unwrap().remove("kind");
@@ -302,7 +302,7 @@ fn lines_fit_the_terminal() {
         for line in shown.lines() {
             assert!(crate::cells::width(line) <= width, "{width}: {line}");
         }
-        // What differs can be seen, even if the rest cannot.
+        // The difference is visible, even if the rest is not.
         assert!(width < 80 || shown.contains("1.2.3") && shown.contains("1.2.4"), "{shown}");
     }
     assert!(changes.render(None, false).contains("three one\\ntwo"));

@@ -1,4 +1,4 @@
-//! Values of an object as a few words.
+//! Short renderings of an object's values.
 
 use serde_json::Value;
 
@@ -7,7 +7,8 @@ use super::place::Place;
 use crate::cells;
 use crate::path::key;
 
-/// Whether an object is a Secret. Those of a list do not say their kind, but look like one.
+/// Returns whether an object is a Secret. Items of a list have no kind, but those of Secrets have a
+/// type.
 pub(super) fn is_secret(object: &Value) -> bool {
     match object.get("kind") {
         Some(kind) => kind == "Secret",
@@ -15,8 +16,8 @@ pub(super) fn is_secret(object: &Value) -> bool {
     }
 }
 
-/// Whether what is at a place of a Secret is not for everybody who looks over a shoulder, or has it
-/// inside. What kubectl applied is a copy of the data.
+/// Returns whether a place in a Secret is secret, or contains something secret. The configuration
+/// that kubectl last applied is a copy of the data.
 pub(super) fn is_hidden(place: &Place<'_>) -> bool {
     const HIDDEN: &[&[&str]] = &[
         &["data"],
@@ -27,10 +28,10 @@ pub(super) fn is_hidden(place: &Place<'_>) -> bool {
     HIDDEN.iter().any(|hidden| fields.iter().zip(*hidden).all(|(field, hidden)| field == hidden))
 }
 
-/// What stands for a secret.
+/// Returns the placeholder for a secret value.
 pub(super) fn secret(place: &Place<'_>, value: &Value) -> String {
     let bytes = match value {
-        // Encoded with base64, four characters for three bytes.
+        // In base64, four characters encode three bytes.
         Value::String(text) if place.fields().next() == Some("data") => {
             text.trim_end_matches('=').len() * 3 / 4
         }
@@ -40,7 +41,7 @@ pub(super) fn secret(place: &Place<'_>, value: &Value) -> String {
     format!("(secret, {bytes} {})", if bytes == 1 { "byte" } else { "bytes" })
 }
 
-/// A value in a few words: `Running`, `{image: nginx, ports: [{containerPort: 80}]}`.
+/// Renders a value briefly: `Running`, `{image: nginx, ports: [{containerPort: 80}]}`.
 pub(super) fn brief(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() || text.trim() != text => {
@@ -56,14 +57,15 @@ pub(super) fn brief(value: &Value) -> String {
     }
 }
 
-/// An element of a list, whose name was already said. If that is all there is, it is said again: an
-/// empty object would be something else.
+/// Renders a list element without its name, which the path includes. If the element has nothing
+/// else, its name is repeated, because `{}` would be something else.
 pub(super) fn element(value: &Value, name: &str) -> String {
     let rest = fields(value, Some(name));
     if rest == "{}" { brief(value) } else { rest }
 }
 
-/// The fields of an object, with those first that say most: a line may be too short for all.
+/// Renders the fields of an object, the most informative ones first: a line may be too short for
+/// all.
 fn fields(value: &Value, said: Option<&str>) -> String {
     const FIRST: &[&str] = &["status", "state", "phase", "image", "value", "reason"];
     let mut fields: Vec<(&String, &Value)> = value
@@ -83,7 +85,7 @@ fn fields(value: &Value, said: Option<&str>) -> String {
     format!("{{{}}}", fields.join(", "))
 }
 
-/// Whether a field of an element is what the element is called by.
+/// Returns whether a field of an element is its name.
 fn is_said(field: &str, value: &Value, said: Option<&str>) -> bool {
     let alone = Value::Object([(field.to_owned(), value.clone())].into_iter().collect());
     said.is_some_and(|said| !key::find(&[alone], said).is_empty())

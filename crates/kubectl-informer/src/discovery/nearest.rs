@@ -1,9 +1,9 @@
-//! What somebody may have meant.
+//! Suggests a name for a mistyped word.
 
-/// The name that is nearest to a word, if one is near enough to be a slip.
+/// Returns the name nearest to a word, if it is near enough to be a typo.
 pub(super) fn nearest(word: &str, names: impl Iterator<Item = String>) -> Option<String> {
     let word: Vec<char> = word.to_lowercase().chars().take(LENGTH_MAX).collect();
-    // One slip in three letters; a word of two letters may be anything.
+    // One typo per three letters. A word of two letters could be anything.
     let allowed = (word.len() / 3).clamp(1, 3);
     let near = names.filter(|name| !name.is_empty()).map(|name| (distance(&word, &name), name));
     let (found, name) =
@@ -11,10 +11,10 @@ pub(super) fn nearest(word: &str, names: impl Iterator<Item = String>) -> Option
     (word.len() > 1 && found <= allowed).then_some(name)
 }
 
-/// No type's name is longer; what is cut off is far from any.
+/// The length at which words are cut. No type has a longer name.
 const LENGTH_MAX: usize = 300;
 
-/// How many letters must be changed, put in, taken out or swapped with their neighbour.
+/// Returns the number of letters to replace, insert, delete or swap with their neighbour.
 fn distance(word: &[char], name: &str) -> usize {
     let name: Vec<char> = name.chars().collect();
     let mut two_above = Vec::new();

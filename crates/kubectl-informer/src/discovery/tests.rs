@@ -76,7 +76,7 @@ async fn an_unknown_type_names_the_nearest() {
     assert!(problem.contains("kubectl api-resources"), "{problem}");
 }
 
-/// A server that knows no aggregated discovery gives the same types.
+/// A server without aggregated discovery has the same types.
 #[tokio::test(start_paused = true)]
 async fn both_forms_of_discovery_agree() {
     let server = ApiServer::start();

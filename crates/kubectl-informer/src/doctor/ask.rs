@@ -1,4 +1,4 @@
-//! One request, and an answer of which nothing is lost: the headers matter here, and the time.
+//! Sends a request and returns the whole response: the headers and the time matter here.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use tokio::time::timeout;
 
 use crate::discovery::Type;
 
-/// A server that takes longer to answer is no use to anybody.
+/// The time limit for a response. A slower server is of no use to an informer.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// What the server answered.
+/// The server's response.
 pub(super) struct Answer {
     pub(super) headers: HeaderMap,
     pub(super) body: Value,
 }
 
-/// Asks for JSON.
+/// Sends a request for JSON.
 pub(super) async fn ask(client: &Client, path: &str) -> Result<Answer, Error> {
     let asked = timeout(WAIT_MAX, answer(client, path)).await;
     asked.unwrap_or_else(|_| Err(Error::connection(format!("no answer within {WAIT_MAX:?}"))))
@@ -42,14 +42,14 @@ async fn answer(client: &Client, path: &str) -> Result<Answer, Error> {
             false,
         ));
     }
-    // A position says what is wrong; the text may be anybody's secret.
+    // The position is enough to find the error; the text may contain secrets.
     let body = serde_json::from_slice(&bytes).map_err(|error| {
         Error::connection(format!("the answer is no JSON at its byte {}", error.column()))
     })?;
     Ok(Answer { headers: head.headers, body })
 }
 
-/// The path of all objects of a type, and a query.
+/// Returns the path of all objects of a type, with a query.
 pub(super) fn path(of: &Type, namespace: Option<&str>, query: &str) -> String {
     let namespace = namespace.filter(|_| of.namespaced);
     format!("{}?{query}", DynamicObject::url_path(&of.resource(), namespace))

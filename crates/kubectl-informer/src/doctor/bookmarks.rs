@@ -1,4 +1,4 @@
-//! How often bookmarks come.
+//! Measures how often the server sends bookmarks.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use super::types::{page, source};
 use crate::connect::Cluster;
 use crate::discovery::Type;
 
-/// How often a server sends one, about.
+/// The approximate interval at which servers send bookmarks.
 pub(super) const USUAL: Duration = Duration::from_secs(60);
 
-/// What a watch has seen.
+/// The bookmarks that a watch received.
 pub(super) struct Bookmarks {
-    /// Which type was watched; none if none could be.
+    /// The type that was watched; `None` if none could be.
     pub(super) of: Option<String>,
-    /// For how long.
+    /// The duration of the watch.
     pub(super) watched: Duration,
-    /// When they came, from the beginning of the watch.
+    /// The times at which bookmarks arrived, since the start of the watch.
     pub(super) seen: Vec<Duration>,
 }
 
@@ -32,8 +32,9 @@ impl Bookmarks {
         namespace: Option<&str>,
         length: Duration,
     ) -> Self {
-        // A server also sends one shortly before it ends a watch. That shows that it can, but not how
-        // often it does: who has the time to measure should not see it.
+        // A server also sends a bookmark shortly before it ends a watch. That shows that it sends
+        // bookmarks at all, but not how often. A watch that is long enough to measure the interval
+        // asks for a later end, so that it does not receive this one.
         let last = if length < USUAL { length } else { length + USUAL };
         for of in types {
             let Ok(page) = page(cluster, of, namespace, 1).await else { continue };
@@ -46,7 +47,7 @@ impl Bookmarks {
                 continue;
             };
             let mut seen = Vec::new();
-            // The stream ends, time runs out, or an error ends it: all the same here.
+            // It makes no difference whether the stream, the time limit or an error ends it.
             while let Ok(Some(Ok(event))) = timeout_at(begin + length, events.next()).await {
                 if matches!(event, WatchItem::Bookmark { .. }) {
                     seen.push(begin.elapsed());
@@ -57,7 +58,7 @@ impl Bookmarks {
         Self { of: None, watched: Duration::ZERO, seen: Vec::new() }
     }
 
-    /// The time between two, on average.
+    /// Returns the average time between two bookmarks.
     pub(super) fn interval(&self) -> Option<Duration> {
         let (first, last) = (self.seen.first()?, self.seen.last()?);
         let intervals = u32::try_from(self.seen.len() - 1).ok().filter(|&number| number > 0)?;

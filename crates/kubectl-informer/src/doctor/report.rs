@@ -1,4 +1,4 @@
-//! What was found, for people and for programs.
+//! The report, for people and for programs.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ pub(super) struct Report<'a> {
 const STREAMING_SINCE: &str =
     "the feature gate WatchList is on by default in Kubernetes 1.32, and from 1.34 on";
 
-/// What is left out where there is no room for all columns: that lists stream is said above, and what
-/// one object takes is a detail.
+/// The columns that are omitted if there is no room: a line above says whether lists stream, and
+/// the sizes of single objects are details.
 const DETAILS: [&str; 3] = ["STREAM", "JSON", "CACHED"];
 
 const EXPLANATION: &str = "\
@@ -34,7 +34,7 @@ metadata; by a sample of up to 500 objects.";
 const EXPLANATION_EACH: &str = " JSON and CACHED are of one object.";
 
 impl Report<'_> {
-    /// Without a width nothing is left out.
+    /// Renders the report for people. Without a width, nothing is omitted.
     pub(super) fn text(&self, width: Option<usize>) -> Result<String, String> {
         let mut text = String::new();
         for (title, words) in [
@@ -171,7 +171,7 @@ impl Report<'_> {
         table
     }
 
-    /// What is wrong, and what to do about it.
+    /// Describes the problems, and how to fix them.
     fn problems(&self) -> Vec<String> {
         let namespaces: Vec<String> = self.namespace.iter().map(ToString::to_string).collect();
         let mut problems = Vec::new();
@@ -196,7 +196,7 @@ impl Report<'_> {
         problems
     }
 
-    /// One role for all that is missing, and one for what is in a namespace.
+    /// Suggests one role for all missing permissions, and a separate one for those in a namespace.
     fn grants(&self, forbidden: &[(&Checked, &Error)]) -> Vec<String> {
         let mut grants = Vec::new();
         for namespace in [self.namespace, None] {
@@ -287,7 +287,7 @@ fn done(during: &State) -> &'static str {
     if matches!(during, State::Watching) { "watched" } else { "listed" }
 }
 
-/// A word, or the code that says why not.
+/// Returns `yes`, or the status code of the error.
 fn verdict(result: Option<&Result<(), Error>>) -> String {
     match result {
         None => "-".to_owned(),

@@ -1,29 +1,30 @@
-//! What objects of a type weigh, by a sample of them.
+//! Estimates the size of a type's objects from a sample.
 
 use kube_informer::{Object, Untyped};
 use serde_json::{Map, Value};
 
-/// What a cache needs for an object besides the object: its places in maps, its share of labels and
-/// owners.
+/// The memory that a cache needs for an object besides the object itself: its map entries, and its
+/// share of labels and owners.
 const ENTRY_BYTES: u64 = 160;
 
-/// Averages of a sample, and how many objects there are.
+/// The averages of a sample, and the number of all objects.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Sample {
     pub(super) objects: u64,
-    /// Whether there are more, and the server does not say how many.
+    /// Whether there are more objects, and the server does not say how many.
     pub(super) at_least: bool,
     pub(super) sampled: u64,
-    /// Of one object, as the server sends it.
+    /// The bytes of an object as the server sends it.
     pub(super) json: u64,
-    /// Of one object, in a cache that is too small to be compressed: the most that it takes.
+    /// The bytes of an object in a cache that is too small for compression, which is an upper
+    /// bound.
     pub(super) cached: u64,
-    /// Of one object of which only the metadata is cached.
+    /// The bytes of an object of which only the metadata is cached.
     pub(super) metadata: u64,
 }
 
 impl Sample {
-    /// From a page of a list.
+    /// Computes the averages from a page of a list.
     pub(super) fn of(page: &Value) -> Self {
         let none = Vec::new();
         let items = page["items"].as_array().unwrap_or(&none);
@@ -40,24 +41,24 @@ impl Sample {
             sampled,
             json: sum(|item| item.to_string().len() as u64),
             cached,
-            // That says what it is, which the items of lists do not.
+            // The metadata includes a kind, which list items do not have, so that it may be larger.
             metadata: sum(|item| packed(&metadata_of(item))).min(cached),
         }
     }
 
-    /// What a cache of all objects takes.
+    /// Returns the size of a cache of all objects.
     pub(super) fn cache(&self) -> u64 {
         self.objects * self.cached
     }
 
-    /// What a cache of their metadata takes.
+    /// Returns the size of a cache of their metadata.
     pub(super) fn metadata_cache(&self) -> u64 {
         self.objects * self.metadata
     }
 }
 
 fn packed(item: &Value) -> u64 {
-    // What cannot be kept takes no place.
+    // An object that cannot be cached takes no memory.
     let object = Object::<Untyped>::from_json(item.to_string());
     object.map_or(0, |object| object.memory() as u64 + ENTRY_BYTES)
 }

@@ -1,4 +1,4 @@
-//! The server itself: its version, how far away it is, its clock.
+//! Properties of the server itself: its version, its latency, its clock.
 
 use std::time::{Duration, Instant};
 
@@ -9,15 +9,16 @@ use kube_informer::Error;
 use super::ask::ask;
 use crate::connect::Cluster;
 
-/// Requests whose time is taken.
+/// The number of requests that are timed.
 const REQUESTS: usize = 5;
 
-/// What is known of a server.
+/// The measured properties of a server.
 pub(super) struct Server {
     pub(super) version: String,
     pub(super) best: Duration,
     pub(super) median: Duration,
-    /// How far its clock is ahead of ours, if it says; to a second.
+    /// How far the server's clock is ahead of the local one, to the second, if the server sends the
+    /// time.
     pub(super) ahead: Option<SignedDuration>,
 }
 
@@ -40,10 +41,11 @@ impl Server {
     }
 }
 
-/// A date in a header is cut off to its second: the server's clock was somewhere in it while ours was
-/// between `before` and `after`. Nothing, if that can be.
+/// Returns the least clock skew that explains a `Date` header, or zero if none is needed. The
+/// header is truncated to a second: the server's clock was within that second while the local one
+/// was between `before` and `after`.
 fn skew(date: Timestamp, before: Timestamp, after: Timestamp) -> SignedDuration {
-    // A server may send any date, the last one that there is too.
+    // A server may send any date, including the last that can be represented.
     let latest = date.checked_add(SignedDuration::from_secs(1)).unwrap_or(Timestamp::MAX);
     if latest < before {
         latest.duration_since(before)

@@ -1,4 +1,5 @@
-//! One type: whether it can be listed and watched, whether lists are streamed, and what it weighs.
+//! Checks one type: whether it can be listed and watched, whether lists stream, and how large its
+//! objects are.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,25 +15,25 @@ use super::sample::Sample;
 use crate::connect::Cluster;
 use crate::discovery::Type;
 
-/// Objects of a sample, and bytes that it should not be much larger than.
+/// The largest number of objects in a sample, and their approximate size limit in bytes.
 const SAMPLE_MAX: u64 = 500;
 const SAMPLE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// How long a streamed list without objects may take.
+/// The time limit for a streamed list without objects.
 const STREAM_WAIT: Duration = Duration::from_secs(3);
 
-/// No object has this name, so that a list of it takes no time.
+/// A field selector that matches no object, so that its list takes no time.
 const NOBODY: &str = "metadata.name=kubectl-informer-doctor";
 
-/// What was found out about a type.
+/// The results for a type.
 pub(super) struct Checked {
     pub(super) of: Type,
     pub(super) list: Result<(), Error>,
-    /// None if there is no version to watch from.
+    /// `None` until a watch has been tried.
     pub(super) watch: Option<Result<(), Error>>,
     pub(super) streams: Streams,
     pub(super) sample: Option<Sample>,
-    /// Whether versions of it can be compared.
+    /// Whether its resource versions can be compared.
     pub(super) decimal: Option<bool>,
 }
 
@@ -46,14 +47,14 @@ impl Checked {
 #[derive(Clone, Debug)]
 pub(super) enum Streams {
     Yes,
-    /// It says that it does not.
+    /// The server rejects the request.
     Refused(String),
-    /// It does not know what it was asked for, and only watches.
+    /// The server ignores the parameter, and only watches.
     Ignored,
     Untried,
 }
 
-/// What one type has shown about all of them: a server that ignores it once always does.
+/// A finding that applies to all types: a server that ignores the parameter once always does.
 #[derive(Default)]
 pub(super) struct Streaming {
     ignored: AtomicBool,
@@ -93,7 +94,7 @@ pub(super) async fn check(
     if !version.is_empty() {
         options.resource_version = Some(ResourceVersion::from(version));
     }
-    // The head of the answer says it.
+    // The response's status tells whether the watch is permitted.
     checked.watch = Some(source.watch(options).await.map(drop));
     if checked.is_well() {
         checked.streams = streams(source, streaming).await;
@@ -101,7 +102,7 @@ pub(super) async fn check(
     checked
 }
 
-/// Lists and watches of a type.
+/// Returns a type's source of lists and watches.
 pub(super) fn source(cluster: &Cluster, of: &Type, namespace: Option<&str>) -> KubeListWatch {
     let namespace = namespace.filter(|_| of.namespaced).unwrap_or_default();
     KubeListWatch::new(cluster.client.clone(), &of.resource()).namespace(namespace)
@@ -117,7 +118,7 @@ pub(super) async fn page(
     Ok(ask(&cluster.client, &path).await?.body)
 }
 
-/// One page, if the first object is not all: as many as are worth it.
+/// Samples one page, as large as is useful, unless the first object is the only one.
 async fn sample(cluster: &Cluster, of: &Type, namespace: Option<&str>, first: &Value) -> Sample {
     let sample = Sample::of(first);
     if sample.objects <= sample.sampled && !sample.at_least {

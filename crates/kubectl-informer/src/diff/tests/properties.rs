@@ -1,11 +1,12 @@
-//! Whatever the two states are.
+//! Properties that hold for any two states.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
 use super::super::*;
 
-/// Objects as they occur, with what the comparison knows about: names, noise, nulls.
+/// Generates realistic objects, with everything that the comparison treats specially: names, noise,
+/// nulls.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -35,10 +36,10 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Applies changes to the old state. It knows how places are written, and nothing of how changes are
+/// Applies changes to the old state. Knows the syntax of places, and nothing about how changes are
 /// found.
 fn apply(mut object: Value, changes: &[Change<'_>]) -> Value {
-    // What is removed by its position moves what comes after it.
+    // Removing an element by its position shifts the elements after it.
     let (removed, others): (Vec<_>, Vec<_>) = changes.iter().partition(|c| c.new.is_none());
     for change in others.into_iter().chain(removed.into_iter().rev()) {
         let text = change.path();
@@ -67,7 +68,7 @@ fn apply(mut object: Value, changes: &[Change<'_>]) -> Value {
     object
 }
 
-/// Follows steps, and makes what is not there.
+/// Follows steps, and creates what is missing.
 fn walk<'a>(object: &'a mut Value, steps: &[Step]) -> &'a mut Value {
     steps.iter().fold(object, |value, step| match step {
         Step::Index(at) => value.get_mut(*at as usize).unwrap(),
@@ -125,8 +126,8 @@ fn set(parent: &mut Value, step: &Step, change: &Change<'_>) {
     }
 }
 
-/// What a state is to the comparison: without nulls, empty objects and lists, and order where it says
-/// nothing.
+/// Reduces a state to what the comparison considers: no nulls, no empty objects and lists, and no
+/// order where it is insignificant.
 fn essence(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
