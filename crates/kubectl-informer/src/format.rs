@@ -1,4 +1,4 @@
-//! How events are shown.
+//! Formats of events.
 
 mod fit;
 mod note;
@@ -18,12 +18,12 @@ use crate::template::Template;
 
 pub(crate) use text::Columned;
 
-/// What `-o` chooses.
+/// The output format, chosen with `-o`.
 #[derive(Clone, Debug)]
 pub(crate) enum Output {
     /// A line for people.
     Text {
-        /// With the columns that `kubectl get -o wide` has in addition.
+        /// Whether to add the columns of `kubectl get -o wide`.
         wide: bool,
     },
     Json,
@@ -31,7 +31,7 @@ pub(crate) enum Output {
     Name,
     Template(Template),
     JsonPath(JsonPath),
-    /// A line for people, with these columns in the place of kubectl's.
+    /// A line for people, with these columns instead of kubectl's.
     Columns(Columns),
 }
 
@@ -70,28 +70,28 @@ fn expression(text: &str) -> Option<Result<Output, String>> {
     Some(output.map_err(|error| error.to_string()))
 }
 
-/// Makes text of events.
+/// A formatter of events.
 pub(crate) struct Printer {
     output: Output,
     text: text::Text,
     extras: Extras,
 }
 
-/// What else to show of an event.
+/// Optional parts of the output.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Clone, Debug)]
 pub(crate) struct Extras {
     pub(crate) colour: bool,
     pub(crate) headers: bool,
-    /// The state before an update, in JSON and YAML.
+    /// Whether JSON and YAML include the state before an update.
     pub(crate) old: bool,
-    /// What an update has changed.
+    /// Whether to show the changes of an update.
     pub(crate) diff: bool,
-    /// Only of this part of the object.
+    /// The part of the object whose changes are shown.
     pub(crate) path: Option<Path>,
-    /// How wide the terminal is, if there is one.
+    /// The width of the terminal, if there is one.
     pub(crate) width: Option<usize>,
-    /// Whether all objects are in one namespace, which need not be shown.
+    /// Whether all objects are in one namespace, so that it need not be shown.
     pub(crate) one_namespace: bool,
 }
 
@@ -103,8 +103,8 @@ impl Printer {
         Self { output, text, extras }
     }
 
-    /// The text of an event, with the end of its line; none if nothing has changed in the part that is
-    /// to be shown.
+    /// Formats an event, including its line ending. Returns `None` if nothing has changed in the
+    /// part of the object to be shown.
     pub(crate) fn print(&mut self, record: &Record) -> Result<Option<String>, String> {
         let states = match record.old_value().filter(|_| self.extras.diff) {
             Some(old) => Some((old?, record.value()?)),
@@ -129,7 +129,7 @@ impl Printer {
         text.map(Some)
     }
 
-    /// The terminal is as wide as this from now on; none if there is none.
+    /// Adapts to the width of the terminal; `None` if there is none.
     pub(crate) fn resize(&mut self, width: Option<usize>) {
         self.extras.width = width;
         self.text.resize(width);
@@ -143,7 +143,7 @@ impl Printer {
         }
     }
 
-    /// Makes room for lines that are about to come, so that they are aligned.
+    /// Makes room for the lines that follow, so that they are aligned.
     pub(crate) fn expect(&mut self, records: &[Record]) {
         if let Output::Text { .. } | Output::Columns(_) = self.output {
             self.text.expect(records);
@@ -151,7 +151,7 @@ impl Printer {
     }
 }
 
-/// What the event is, without its objects.
+/// The properties of an event, without its objects.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Envelope<'a> {
@@ -190,7 +190,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Objects go from the server's bytes to the line as they are.
+/// Formats an event as a line of JSON. Objects are copied from the server's bytes as they are.
 fn json_line(
     record: &Record,
     extras: &Extras,
@@ -221,7 +221,7 @@ fn yaml_document(
     Ok(format!("---\n{}", ended(yaml)))
 }
 
-/// With the end of a line, whether the template has one or not: the next event is another.
+/// Renders a template, and adds a line ending if it has none, because another event follows.
 fn filled_in(template: &Template, record: &Record) -> Result<String, String> {
     let event = serde_json::to_value(Envelope::new(record, None)).map_err(unwritable(record))?;
     let text = template.render(&record.value()?, &event);

@@ -1,4 +1,4 @@
-//! `get`: what a cache has once it is complete.
+//! `get`: prints the contents of a synced cache.
 
 mod by;
 mod list;
@@ -90,20 +90,20 @@ Examples:
 
 Exit codes: 0, also if there are no objects; 1 if one that was named is not there; 2 on an error.";
 
-/// One type, and which of its objects; no names are all.
+/// A type and the names of the requested objects. Without names, all are requested.
 struct Wanted {
     chosen: Chosen,
     names: Vec<String>,
 }
 
-/// What was found of a type.
+/// The objects found of a type.
 struct Found {
     objects: Vec<Object<Untyped>>,
-    /// Names that are not there.
+    /// The requested names that do not exist.
     missing: Vec<String>,
 }
 
-/// Gets once. The error is for the user.
+/// Prints the requested objects once. The error is a message for the user.
 pub(crate) async fn get(options: Options) -> Result<Outcome, String> {
     if options.watch {
         let types = &options.types;
@@ -186,7 +186,7 @@ async fn wanted(options: &Options, cluster: &Cluster) -> Result<Vec<Wanted>, Str
         }
     }
     for each in &mut wanted {
-        // The server chooses one; several are looked up in a cache that has them all.
+        // The server selects a single name; several names are looked up in a cache of all objects.
         each.chosen.name =
             Some(&each.names).filter(|names| names.len() == 1).map(|it| it[0].clone());
     }
@@ -205,7 +205,7 @@ fn look_up(want: &Wanted, cache: &Cache, namespaces: &[String]) -> Found {
         found.objects = sorted(lister.list().into_vec());
         return found;
     }
-    // In one namespace a name is a key; in several it may be there more than once.
+    // In one namespace, a name is unique. In several, it may occur more than once.
     let one = match namespaces {
         [one] if want.chosen.of.namespaced => Some(one.as_str()),
         _ => None,
@@ -224,7 +224,7 @@ fn look_up(want: &Wanted, cache: &Cache, namespaces: &[String]) -> Found {
     found
 }
 
-/// In the order of the server's own lists.
+/// Sorts objects in the order of the server's lists.
 fn sorted(mut objects: Vec<Object<Untyped>>) -> Vec<Object<Untyped>> {
     objects.sort_by(|a, b| a.key().as_str().cmp(b.key().as_str()));
     objects
@@ -242,7 +242,7 @@ async fn print(
     let pairs = types.iter().zip(found);
     let items =
         Items(pairs.flat_map(|(of, each)| each.objects.iter().map(|it| (*of, it))).collect());
-    // One object that was named is itself; everything else is a list.
+    // A single named object is printed as itself, everything else as a list.
     let single = matches!(wanted, [only] if only.names.len() == 1) && items.0.len() <= 1;
     match &options.output {
         Output::Text { wide } => {
@@ -284,7 +284,7 @@ async fn print(
     }
 }
 
-/// What kubectl says on standard error when something is not there.
+/// Prints kubectl's message to standard error if something was not found.
 fn tell(
     screen: &mut Screen,
     options: &Options,

@@ -1,8 +1,9 @@
-//! Output as `kubectl get -o jsonpath=…` has it: `{.metadata.name}{"\t"}{.status.phase}{"\n"}`.
+//! Output as in `kubectl get -o jsonpath=…`: `{.metadata.name}{"\t"}{.status.phase}{"\n"}`.
 //!
-//! Braces are around paths, texts in quotes, and `{range .spec.containers[*]}…{end}`. It is kinder than
-//! kubectl: what is not there is nothing, also beyond the end of a list; quotes protect dots; elements
-//! have names (`{.status.conditions[Ready].status}`); and a path alone needs no braces.
+//! Braces contain paths, quoted strings, or `{range .spec.containers[*]}…{end}`. This is more
+//! lenient than kubectl: missing values are empty, even past the end of a list; quotes protect
+//! dots; list elements have names (`{.status.conditions[Ready].status}`); and a single path needs
+//! no braces.
 
 use serde_json::Value;
 
@@ -11,7 +12,8 @@ use crate::syntax::SyntaxError;
 use crate::template::literal;
 use crate::template::print::Text;
 
-/// Longer, deeper, and with more values at once, than anybody types or reads.
+/// Limits on the length and depth of a template and on the number of values, beyond any sensible
+/// use.
 const MAX_LENGTH: usize = 64 * 1024;
 const MAX_DEPTH: usize = 32;
 const MAX_VALUES: usize = 300_000;
@@ -19,7 +21,7 @@ const MAX_VALUES: usize = 300_000;
 const EXAMPLE: &str =
     "it is written as {.metadata.name}{\"\\t\"}{range .spec.containers[*]}{.image}{\"\\n\"}{end}";
 
-/// A template of paths that was understood.
+/// A parsed template of paths.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonPath {
     source: String,
@@ -34,7 +36,7 @@ enum Node {
 }
 
 impl JsonPath {
-    /// Reads a template.
+    /// Parses a template.
     pub(crate) fn parse(source: &str) -> Result<Self, SyntaxError> {
         let mut reader = Reader { source, at: 0, depth: 0 };
         if source.len() > MAX_LENGTH {
@@ -49,7 +51,7 @@ impl JsonPath {
         Ok(Self { source: source.to_owned(), nodes })
     }
 
-    /// What it makes of an object.
+    /// Renders an object.
     pub(crate) fn render(&self, object: &Value) -> Result<String, SyntaxError> {
         let mut run = Run { source: &self.source, out: Text::default(), values: 0 };
         run.nodes(&self.nodes, object)?;
@@ -61,7 +63,7 @@ impl JsonPath {
 struct Run<'a> {
     source: &'a str,
     out: Text,
-    /// How many values were found so far.
+    /// The number of values found so far.
     values: usize,
 }
 
@@ -146,7 +148,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Nodes up to the end, or up to that of the range that began at a place.
+    /// Parses nodes up to the end of the text, or of the range that starts at this position.
     fn nodes(&mut self, range: Option<usize>) -> Result<Vec<Node>, SyntaxError> {
         let mut nodes = Vec::new();
         loop {
@@ -177,7 +179,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What stands in braces.
+    /// Parses the content of braces.
     fn action(&mut self, start: usize, nodes: &mut Vec<Node>) -> Result<(), SyntaxError> {
         if self.word("range") {
             let at = self.at;

@@ -77,7 +77,7 @@ async fn main() -> ExitCode {
     match outcome {
         Ok(outcome) => outcome.into(),
         Err(problem) => {
-            // With nobody left to read it, there is nobody to tell.
+            // If standard error is closed, the message cannot be delivered.
             let _ = writeln!(io::stderr(), "error: {}", cells::lines(&problem));
             ExitCode::from(FAILED)
         }

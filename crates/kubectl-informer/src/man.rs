@@ -21,9 +21,9 @@ Examples:
   kubectl informer man watch | man -l -
   kubectl informer man > ~/.local/share/man/man1/kubectl-informer.1";
 
-/// Prints it. The error is for the user.
+/// Prints the manual page. The error is a message for the user.
 pub(crate) fn man(options: &Options, tool: Command) -> Result<Outcome, String> {
-    // The command `help` has no page of its own.
+    // The `help` command has no page of its own.
     let mut tool = tool.disable_help_subcommand(true);
     tool.build();
     let name = tool.get_name().to_owned();
@@ -50,7 +50,7 @@ pub(crate) fn man(options: &Options, tool: Command) -> Result<Outcome, String> {
         .manual("kubectl informer")
         .render(&mut page)
         .map_err(|error| format!("the page cannot be written: {error}"))?;
-    // What is extra are the examples.
+    // The generator's section for extra text contains the examples.
     let page = String::from_utf8_lossy(&page).replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n");
     let mut out = io::stdout().lock();
     written(out.write_all(page.as_bytes()).and_then(|()| out.flush()))

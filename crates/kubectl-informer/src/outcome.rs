@@ -1,13 +1,13 @@
-//! How commands end.
+//! The outcomes of commands.
 
 use std::process::ExitCode;
 
-/// How a command has ended, for the shell.
+/// The outcome of a command, which determines its exit code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// All is well: what was asked for has been done or has happened.
+    /// The request was fulfilled, or the awaited condition was met.
     Met,
-    /// What was waited for has not happened.
+    /// The awaited condition was not met.
     Unmet,
 }
 
@@ -20,5 +20,5 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// The exit code for everything that went wrong, as clap's own for bad arguments.
+/// The exit code for all errors, which is also clap's for bad arguments.
 pub(crate) const FAILED: u8 = 2;

@@ -1,8 +1,8 @@
 //! Paths into an object, as people type them: `status.phase`, `spec.containers[0].image`.
 //!
-//! Several ways to write the same are understood, because people bring their habits: a dot in front or
-//! none, `{.status.phase}` as in kubectl's templates, `\.` or quotes for a dot within a name. An element
-//! of a list can be named: `status.conditions[Ready].status`.
+//! Several notations are accepted, because people bring their habits: the leading dot is optional,
+//! `{.status.phase}` is as in kubectl's templates, and `\.` or quotes protect a dot in a name. List
+//! elements can be named: `status.conditions[Ready].status`.
 
 mod filter;
 pub(crate) mod key;
@@ -28,58 +28,61 @@ pub(crate) struct Path {
 pub(crate) enum Step {
     /// A field of an object, after a dot.
     Field(String),
-    /// A field of an object, or an element of a list by its name, in brackets.
+    /// A field of an object or a list element by name, in brackets.
     Named(String),
-    /// An element of a list, from its end if negative.
+    /// An element of a list, counted from its end if negative.
     Index(i64),
     /// All elements of a list, or all fields of an object.
     Each,
     /// The elements of a list that pass a test.
     Where(Filter),
-    /// Elements of a list from one to before another, every so many. In templates only.
+    /// A slice of a list: start, end (exclusive) and step. In templates only.
     Slice([Option<i64>; 3]),
-    /// What each of some steps leads to. In templates only.
+    /// The results of several steps. In templates only.
     Union(Vec<Step>),
-    /// The value, and all lists and objects within it. In templates only.
+    /// The value and all lists and objects in it, recursively. In templates only.
     Descend,
 }
 
 impl Path {
-    /// A path of these steps.
+    /// Creates a path from steps.
     pub(crate) fn new(steps: Vec<Step>) -> Self {
         Self { steps }
     }
 
-    /// The path that starts at a byte of a text, and where it ends.
+    /// Parses the path that starts at a byte of a text. Also returns its end.
     ///
-    /// It ends before white space and what no name has: `=`, `!`, `<`, `>`, `,`, `&`, `|`, `(` and `)`.
+    /// The path ends before white space and characters that names do not have: `=`, `!`, `<`, `>`,
+    /// `,`, `&`, `|`, `(` and `)`.
     pub(crate) fn parse_start(text: &str, from: usize) -> Result<(Self, usize), SyntaxError> {
         parse::path(text, from)
     }
 
-    /// Steps as in the templates of kubectl, up to what can be none of them: `@.items[0:2]..name`.
+    /// Parses steps as in kubectl's templates, as far as they go: `@.items[0:2]..name`. Also
+    /// returns their end.
     pub(crate) fn parse_steps(text: &str, from: usize) -> Result<(Vec<Step>, usize), SyntaxError> {
         parse::steps(text, from)
     }
 
-    /// The steps in their order.
+    /// Returns the steps in order.
     pub(crate) fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// The values at the path; none if the object has nothing there.
+    /// Returns the values at the path. Empty if the object has none there.
     pub(crate) fn find<'a>(&self, object: &'a Value) -> Vec<&'a Value> {
         find(&self.steps, object)
     }
 }
 
-/// The values that steps lead to.
+/// Returns the values that steps lead to.
 pub(crate) fn find<'a>(steps: &[Step], object: &'a Value) -> Vec<&'a Value> {
     steps.iter().fold(vec![object], |values, step| step.follow(&values))
 }
 
 impl Step {
-    /// The values that it leads to from these, each part of a union from all of them.
+    /// Returns the values that this step leads to from these. In a union, each step applies to all
+    /// of them.
     pub(crate) fn follow<'a>(&self, values: &[&'a Value]) -> Vec<&'a Value> {
         match self {
             Self::Union(steps) => steps.iter().flat_map(|step| step.follow(values)).collect(),
@@ -138,7 +141,7 @@ fn descend<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
     }
 }
 
-/// Where in a list of this length an index points to, if into it.
+/// Resolves an index in a list of this length. Returns `None` if it is out of bounds.
 pub(crate) fn position(index: i64, length: usize) -> Option<usize> {
     let distance = usize::try_from(index.unsigned_abs()).ok()?;
     let at = if index < 0 { length.checked_sub(distance)? } else { distance };
@@ -153,7 +156,7 @@ impl FromStr for Path {
     }
 }
 
-/// What is shown can be parsed again.
+/// The output can be parsed again.
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.steps.is_empty() {
@@ -188,8 +191,8 @@ impl fmt::Display for Step {
     }
 }
 
-/// Whether a name needs no quotes: nothing in it means something in a path, a condition or a shell
-/// (which brackets do already, but mostly get away with).
+/// Returns whether a name needs no quotes, because none of its characters is special in a path, a
+/// condition or a shell. (Brackets are special in shells too, but rarely cause trouble.)
 fn plain(name: &str) -> bool {
     !name.is_empty()
         && name
@@ -202,7 +205,7 @@ struct Quoted<'a>(&'a str);
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let escaped = self.0.replace('\\', "\\\\").replace('\'', "\\'");
-        // Characters that steer the terminal are shown, at the price of not being parsed again.
+        // Control characters are escaped for the terminal. Such a name cannot be parsed again.
         write!(f, "'{}'", cells::one_line(&escaped))
     }
 }

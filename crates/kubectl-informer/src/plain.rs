@@ -1,4 +1,4 @@
-//! Errors in plain words: what is wrong, where, and what to do about it.
+//! Plain-language errors: what is wrong, where, and what to do about it.
 
 use kube_informer::{Error, State};
 
@@ -6,19 +6,19 @@ use crate::cells::one_line;
 use crate::connect::Place;
 use crate::discovery::Type;
 
-/// What rustls calls a certificate that it does not accept.
+/// rustls' message for a certificate that it does not accept.
 const UNTRUSTED: &str = "invalid peer certificate";
 
-/// Which request was answered with an error.
+/// The request that failed.
 pub(crate) struct Asked<'a> {
     pub(crate) of: &'a Type,
     pub(crate) namespaces: &'a [String],
     pub(crate) place: &'a Place,
-    /// What the informer was doing.
+    /// The informer's state at the time.
     pub(crate) during: Option<&'a State>,
 }
 
-/// What is wrong, in one line.
+/// Describes the problem in one line.
 pub(crate) fn problem(error: &Error, asked: &Asked<'_>) -> String {
     let (what, place) = (asked.of.name(), asked.place);
     if error.is_forbidden() {
@@ -65,14 +65,14 @@ pub(crate) fn problem(error: &Error, asked: &Asked<'_>) -> String {
     text
 }
 
-/// Whether waiting would not mend it: what the server calls wrong stays wrong, be it a selector,
-/// permissions or a type.
+/// Returns whether retrying cannot fix the error: if the server rejects a selector, the user's
+/// permissions or a type, it will do so again.
 pub(crate) fn is_final(error: &Error) -> bool {
     let code = error.status().map_or(0, |status| status.code);
     matches!(code, 400..500) && !matches!(code, 408 | 409 | 410 | 429)
 }
 
-/// What to do about it, where that can be said.
+/// Returns what to do about the error, if there is any advice.
 pub(crate) fn advice(error: &Error, asked: &Asked<'_>) -> Option<String> {
     if error.is_forbidden() {
         return Some(grant(error, asked));
@@ -91,7 +91,7 @@ pub(crate) fn advice(error: &Error, asked: &Asked<'_>) -> Option<String> {
     None
 }
 
-/// Problem and advice, as an error message.
+/// Returns an error message with the problem and the advice.
 pub(crate) fn message(error: &Error, asked: &Asked<'_>) -> String {
     let mut text = problem(error, asked);
     let said = error.status().map(|status| status.message.as_str()).unwrap_or_default();
@@ -104,7 +104,7 @@ pub(crate) fn message(error: &Error, asked: &Asked<'_>) -> String {
     text
 }
 
-/// Why the server cannot be asked at all.
+/// Describes why the server cannot be reached.
 pub(crate) fn unreachable(error: &kube_client::Error, place: &Place) -> String {
     let io = sources(error).find_map(|source| source.downcast_ref::<std::io::Error>());
     let refused = io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused);
@@ -137,13 +137,14 @@ pub(crate) fn unreachable(error: &kube_client::Error, place: &Place) -> String {
             place.origin
         ),
         error => {
-            // The cause is at the end of the chain; what is before it says only that it failed.
+            // The cause is at the end of the chain; the errors before it only say that something
+            // failed.
             format!("{place} cannot be asked: {}", error_text(error))
         }
     }
 }
 
-/// What is at the end of the chain.
+/// Returns the message of the last error in the chain.
 fn error_text(error: &kube_client::Error) -> String {
     sources(error).last().map(ToString::to_string).unwrap_or_default()
 }
@@ -151,11 +152,11 @@ fn error_text(error: &kube_client::Error) -> String {
 fn sources<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
-    // Nobody nests deeper; an error that is its own source would never end.
+    // Chains are not longer than this. The limit guards against an error that is its own source.
     std::iter::successors(Some(error), |error| error.source()).take(16)
 }
 
-/// What was refused. A list by streaming is a watch, and needs its verb.
+/// Returns the verb that was denied. A streamed list is a watch, and needs that verb.
 fn verb(error: &Error, asked: &Asked<'_>) -> &'static str {
     let said = error.status().map(|status| status.message.as_str()).unwrap_or_default();
     if said.contains("cannot watch resource") {
@@ -174,12 +175,12 @@ fn within(asked: &Asked<'_>) -> String {
     if asked.of.namespaced { within_namespaces(asked.namespaces) } else { String::new() }
 }
 
-/// A size for people: `980 B`, `1.2 kB`, `35 MB`.
+/// Formats a size for people: `980 B`, `1.2 kB`, `35 MB`.
 pub(crate) fn bytes(number: u64) -> String {
     let mut value = number as f64;
     for (place, unit) in ["B", "kB", "MB", "GB", "TB"].iter().enumerate() {
         let last = place == 4;
-        // What would be rounded up to four digits is one of the next unit.
+        // A value that would round to four digits is shown in the next unit.
         if value < 999.5 || last {
             let digits = usize::from(place > 0 && value < 9.95);
             return format!("{value:.digits$} {unit}");
@@ -189,7 +190,7 @@ pub(crate) fn bytes(number: u64) -> String {
     String::new()
 }
 
-/// ` in namespace web`, to follow what is there.
+/// Returns a suffix such as ` in namespace web`.
 pub(crate) fn within_namespaces(namespaces: &[String]) -> String {
     match namespaces {
         [] => " in all namespaces".to_owned(),
@@ -207,8 +208,8 @@ fn grant(error: &Error, asked: &Asked<'_>) -> String {
     granting(&asked.of.name(), said, namespace)
 }
 
-/// How to let somebody list and watch: types, with commas; what the server said, which names the user;
-/// everywhere, or in a namespace.
+/// Explains how to grant list and watch on `types`, which are separated by commas. `said` is the
+/// server's message, which names the user. Without a namespace, the grant is for the whole cluster.
 pub(crate) fn granting(types: &str, said: &str, namespace: Option<&str>) -> String {
     let to = quoted_user(said).unwrap_or("YOU");
     let (role, binding, place) = match namespace {
@@ -222,7 +223,7 @@ pub(crate) fn granting(types: &str, said: &str, namespace: Option<&str>) -> Stri
     )
 }
 
-/// `User "jane" cannot list …`: only a name that is safe to paste into a shell.
+/// Finds the user in `User "jane" cannot list …`, if the name is safe to paste into a shell.
 fn quoted_user(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("User \"")?;
     let (user, _) = rest.split_once('"')?;
@@ -251,7 +252,7 @@ mod tests {
         }
     }
 
-    /// What is pasted into a shell must be no more than a name.
+    /// Text that users paste into a shell must be no more than a name.
     #[test]
     fn users_are_named_only_if_they_are_safe_to_paste() {
         let said = |user: &str| format!("pods is forbidden: User \"{user}\" cannot list resource");

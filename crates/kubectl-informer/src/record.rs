@@ -1,4 +1,4 @@
-//! One event, as the tool shows it.
+//! An event, as the tool shows it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::discovery::Type;
 
-/// What happened.
+/// The type of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Happened {
     Add,
@@ -28,29 +28,30 @@ impl Happened {
     }
 }
 
-/// A type that is being watched; `place` is which of them it is.
+/// A type that is being watched, and its position among them.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
     pub(crate) place: usize,
     pub(crate) of: Arc<Type>,
 }
 
-/// One event.
+/// An event.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) happened: Happened,
     pub(crate) watched: Watched,
     pub(crate) object: Object<Untyped>,
     pub(crate) old: Option<Object<Untyped>>,
-    /// Was there when the tool came.
+    /// Whether the object existed when the watch started.
     pub(crate) initial: bool,
-    /// A delete that was missed and found out later.
+    /// Whether the deletion itself was missed, and detected later.
     pub(crate) final_state_unknown: bool,
     pub(crate) time: Timestamp,
 }
 
 impl Record {
-    /// None for the end of the initial list, which is about no object.
+    /// Converts an informer's event. Returns `None` for the end of the initial list, which has no
+    /// object.
     pub(crate) fn new(event: Event<Untyped>, watched: &Watched, time: Timestamp) -> Option<Self> {
         let mut record = Self {
             happened: Happened::Add,
@@ -77,7 +78,7 @@ impl Record {
         Some(record)
     }
 
-    /// `namespace/name`, or the name alone, exactly as the server has it.
+    /// Returns `namespace/name`, or only the name, exactly as on the server.
     pub(crate) fn key(&self) -> String {
         self.object.key().as_str().to_owned()
     }
@@ -86,7 +87,7 @@ impl Record {
         self.object.resource_version().as_str()
     }
 
-    /// The version before an update; that of a resync is the one it has.
+    /// Returns the version before an update. For a resync, that is the current version.
     pub(crate) fn old_version(&self) -> Option<&str> {
         match self.happened {
             Happened::Resync => Some(self.version()),
@@ -94,33 +95,33 @@ impl Record {
         }
     }
 
-    /// The object as JSON, complete.
+    /// Returns the complete object as JSON.
     pub(crate) fn json(&self) -> Result<String, String> {
         complete(&self.object, &self.watched.of)
     }
 
-    /// The state before an update as JSON, complete.
+    /// Returns the complete state before an update as JSON.
     pub(crate) fn old_json(&self) -> Option<Result<String, String>> {
         self.old.as_ref().map(|old| complete(old, &self.watched.of))
     }
 
-    /// The object, parsed.
+    /// Returns the parsed object.
     pub(crate) fn value(&self) -> Result<Value, String> {
         parsed(&self.json()?)
     }
 
-    /// The state before an update, parsed.
+    /// Returns the parsed state before an update.
     pub(crate) fn old_value(&self) -> Option<Result<Value, String>> {
         self.old_json().map(|json| parsed(&json?))
     }
 }
 
-/// An object, parsed.
+/// Parses an object.
 pub(crate) fn parsed(json: &str) -> Result<Value, String> {
     serde_json::from_str(json).map_err(|error| format!("an object cannot be read: {error}"))
 }
 
-/// The items of lists do not say what they are; what users see should.
+/// Returns an object's JSON with its kind and version, which list items lack but users expect.
 pub(crate) fn complete(object: &Object<Untyped>, of: &Type) -> Result<String, String> {
     let unreadable =
         |error: &dyn std::fmt::Display| format!("{} {}: {error}", of.kind, object.key());

@@ -1,4 +1,4 @@
-//! Which objects: namespaces and selectors, as kubectl takes them.
+//! The scope of a command: namespaces and selectors, as in kubectl.
 
 use clap::Args;
 use http::Request;
@@ -29,7 +29,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Namespaces that were named and do not exist. Who may not know that is not told.
+    /// Returns the requested namespaces that do not exist. Without the permission to read
+    /// namespaces, none are reported.
     pub(crate) async fn missing(&self, cluster: &Cluster) -> Vec<String> {
         let mut missing = Vec::new();
         for name in &self.namespace {
@@ -43,12 +44,12 @@ impl Options {
         missing
     }
 
-    /// Whether a selector was given.
+    /// Returns whether a selector was given.
     pub(crate) fn selects(&self) -> bool {
         self.selector.is_some() || self.field_selector.is_some()
     }
 
-    /// The namespaces to look into; none are all.
+    /// Returns the namespaces to use. Empty means all.
     pub(crate) fn namespaces(&self, cluster: &Cluster) -> Result<Vec<String>, String> {
         if self.all_namespaces {
             return Ok(Vec::new());

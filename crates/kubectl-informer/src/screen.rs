@@ -1,4 +1,4 @@
-//! What people see: events on standard output and, on a terminal, a status line below them.
+//! The screen: events on standard output and, on a terminal, a status line below them.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
@@ -6,7 +6,7 @@ use crate::cells::{keep_start, lines, one_line, width as columns_of};
 use crate::color::{Style, paint};
 use crate::outcome::Outcome;
 
-/// A line of text in pieces, each in its own style.
+/// A line of text in pieces, each with its own style.
 pub(crate) type Pieces = Vec<(String, Option<Style>)>;
 
 /// Standard output, and the status line on standard error, which is always the last line.
@@ -22,7 +22,7 @@ struct Line {
 }
 
 impl Screen {
-    /// A status line is drawn if `status` says so and standard error is a terminal.
+    /// Creates a screen. It has a status line if `status` is true and standard error is a terminal.
     pub(crate) fn new(status: bool, colour: bool) -> Self {
         let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let line = (status && capable && io::stderr().is_terminal() && !is_piped()).then(|| Line {
@@ -33,25 +33,25 @@ impl Screen {
         Self { out: BufWriter::with_capacity(64 * 1024, io::stdout()), line }
     }
 
-    /// Whether there is a status line.
+    /// Returns whether there is a status line.
     pub(crate) fn has_status(&self) -> bool {
         self.line.is_some()
     }
 
-    /// Writes to standard output; `flush` shows it.
+    /// Writes to standard output. Call `flush` to show it.
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
         self.clear();
         self.out.write_all(text.as_bytes())
     }
 
-    /// Shows what was printed, and the status line below.
+    /// Shows the printed text, with the status line below it.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()?;
         self.draw();
         Ok(())
     }
 
-    /// What the status line says from now on.
+    /// Sets the text of the status line.
     pub(crate) fn status(&mut self, pieces: Pieces) {
         let Some(line) = &mut self.line else { return };
         if line.drawn && line.pieces == pieces {
@@ -61,15 +61,15 @@ impl Screen {
         self.draw();
     }
 
-    /// A line on standard error.
+    /// Writes a line to standard error.
     pub(crate) fn note(&mut self, text: &str) {
         self.clear();
-        // With nobody left to read it, there is nobody to tell.
+        // If standard error is closed, the message cannot be delivered.
         let _ = writeln!(io::stderr(), "{}", lines(text));
         self.draw();
     }
 
-    /// Takes the status line away.
+    /// Removes the status line.
     pub(crate) fn end(&mut self) {
         self.clear();
         self.line = None;
@@ -90,7 +90,7 @@ impl Screen {
         let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
         let text = fit(&line.pieces, usize::from(width), line.colour);
         line.drawn = true;
-        // One write, so that nothing comes between.
+        // A single write, so that no other output comes between.
         let _ = io::stderr().write_all(format!("\r\x1b[K{text}").as_bytes());
     }
 }
@@ -101,8 +101,8 @@ impl Drop for Screen {
     }
 }
 
-/// Whether standard output is read by another program: that one writes to the same terminal, most
-/// likely, and knows nothing of a status line.
+/// Returns whether another program reads standard output. That program probably writes to the same
+/// terminal, and knows nothing of a status line.
 #[cfg(unix)]
 fn is_piped() -> bool {
     use std::os::fd::AsFd as _;
@@ -112,8 +112,8 @@ fn is_piped() -> bool {
     metadata.file_type().is_fifo() || metadata.file_type().is_socket()
 }
 
-/// Waits until nobody can read standard output any more: `| head` has seen enough. It never ends where
-/// that cannot be known.
+/// Waits until standard output is closed by its reader, such as `| head`. Never completes if that
+/// cannot be detected.
 #[cfg(unix)]
 pub(crate) async fn unread() {
     use std::os::fd::AsFd as _;
@@ -122,7 +122,7 @@ pub(crate) async fn unread() {
     use tokio::net::unix::pipe::Sender;
 
     let out = io::stdout().as_fd().try_clone_to_owned().ok().filter(|_| is_piped());
-    // Nothing is written through this one, so that it may well be one that blocks.
+    // Nothing is written through this descriptor, so that it need not be non-blocking.
     let watched = out.and_then(|out| Sender::from_owned_fd_unchecked(out).ok());
     if let Some(watched) = watched
         && watched.ready(Interest::ERROR).await.is_ok()
@@ -142,7 +142,7 @@ fn is_piped() -> bool {
     !io::stdout().is_terminal()
 }
 
-/// As much as fits into a line: a longer one would wrap, and could not be taken away.
+/// Returns the part of the line that fits. A longer line would wrap, and could not be erased.
 fn fit(pieces: &Pieces, width: usize, colour: bool) -> String {
     let mut left = width.saturating_sub(1);
     let mut text = String::new();
@@ -154,7 +154,8 @@ fn fit(pieces: &Pieces, width: usize, colour: bool) -> String {
     text
 }
 
-/// How a command ends that has written all it has to say: whoever does not want to read it is no error.
+/// Converts the result of writing to a command's outcome. A reader that closes the pipe is not an
+/// error.
 pub(crate) fn written(result: io::Result<()>) -> Result<Outcome, String> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

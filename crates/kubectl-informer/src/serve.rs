@@ -1,4 +1,4 @@
-//! `serve`: the embedded API server as a process of its own.
+//! `serve`: the embedded API server as a separate process.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
@@ -88,9 +88,9 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// Serves until it is told to stop. The error is what to tell the user.
+/// Serves until stopped. The error is a message for the user.
 pub(crate) async fn serve(options: &Options) -> Result<(), String> {
-    // From here on a signal ends the server in an orderly way, however early it comes.
+    // From here on, a signal stops the server gracefully, however early it arrives.
     let mut stop = Stop::new()?;
     let identity = earlier_identity(&options.kubeconfig)?;
     let server = start(options, identity.as_ref())?;
@@ -113,21 +113,22 @@ pub(crate) async fn serve(options: &Options) -> Result<(), String> {
         () = demo::live(server, None), if options.demo => {}
     }
     listening.shutdown().await;
-    // In the place of the ^C that terminals show.
+    // Overwrites the `^C` that terminals show.
     tell("\r\x1b[Kended: its objects are gone");
     Ok(())
 }
 
-/// Says something to whoever sits there; programs read the line on standard output.
+/// Prints a message for the user, if standard error is a terminal. Programs read the line on
+/// standard output instead.
 fn tell(text: &str) {
     let mut err = io::stderr();
     if err.is_terminal() {
-        // With nobody left to read it, there is nobody to tell.
+        // If standard error is closed, the message cannot be delivered.
         let _ = writeln!(err, "{text}");
     }
 }
 
-/// What to type where kubectl is.
+/// Returns the command that makes kubectl use this server.
 fn how_to_use(kubeconfig: &Path) -> String {
     let path = std::path::absolute(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
     let path = path.display().to_string();
@@ -164,11 +165,12 @@ fn start(options: &Options, identity: Option<&Identity>) -> Result<ApiServer, St
     Ok(builder.build())
 }
 
-/// Returns a version above all that a server gave out which clients may take this one for.
+/// Returns a version above all that an earlier server issued, if clients may take this server for
+/// that one.
 ///
-/// The kubeconfig of that server says which they are. Without one, versions are the time since 2026
-/// began in microseconds: no server writes a million objects per second, so that none gets ahead of
-/// the clock.
+/// That server's kubeconfig contains an upper bound of its versions. Without one, the version is
+/// the number of microseconds since the beginning of 2026: no server writes a million objects per
+/// second, so that none gets ahead of the clock.
 fn first_version(now: Timestamp, earlier: Option<&Identity>) -> u64 {
     const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
     let clock = u64::try_from(now.duration_since(BEGIN).as_micros()).unwrap_or(1);
@@ -224,11 +226,11 @@ async fn listen(
     })
 }
 
-/// Who the server was that wrote the kubeconfig: this one is to be the same to its clients. None if
-/// there is no such file, or nothing of use in it.
+/// Reads the identity of the server that wrote the kubeconfig, so that this server has the same
+/// identity for its clients. Returns `None` if the file does not exist or contains nothing usable.
 ///
-/// What is already there is replaced only if it is one of ours: somebody's own, with the way to all
-/// their clusters, is too easily named by mistake.
+/// An existing file is replaced only if an embedded API server has written it: a user could too
+/// easily name their own kubeconfig by mistake and lose access to all their clusters.
 fn earlier_identity(path: &Path) -> Result<Option<Identity>, String> {
     match read(path) {
         Ok((bytes, _)) if bytes.is_empty() => Ok(None),
@@ -246,8 +248,8 @@ fn earlier_identity(path: &Path) -> Result<Option<Identity>, String> {
     }
 }
 
-/// Returns the contents of a file, and whether it is this user's alone. Secrets that others may know,
-/// or may have put there, are not to be used again.
+/// Returns the contents of a file, and whether only this user has access to it. Secrets that others
+/// may know, or may have planted, must not be reused.
 fn read(path: &Path) -> io::Result<(Vec<u8>, bool)> {
     let mut file = File::open(path)?;
     let mut bytes = Vec::new();
@@ -274,7 +276,7 @@ fn announce(listening: &Listening, kubeconfig: &Path) -> Result<(), String> {
     );
     let mut out = io::stdout();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        // Nobody reads; the kubeconfig says it as well.
+        // The reader has closed the pipe. The kubeconfig has the same information.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|error| format!("cannot write to standard output: {error}")),
     }

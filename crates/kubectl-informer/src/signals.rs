@@ -1,12 +1,12 @@
-//! What ends the tool from outside.
+//! Signals that stop the tool.
 
 use tokio::signal;
 
-/// As shells have it for a program that SIGINT has ended.
+/// The exit code that shells use for a program that SIGINT has ended.
 #[cfg(unix)]
 const INTERRUPTED: i32 = 130;
 
-/// Ctrl-C and SIGTERM, from now on.
+/// A receiver of Ctrl-C and SIGTERM, which listens from its creation on.
 pub(crate) struct Stop {
     #[cfg(unix)]
     interrupt: signal::unix::Signal,
@@ -21,7 +21,8 @@ impl Stop {
         let listen = |kind| signal(kind).map_err(|error| format!("cannot handle signals: {error}"));
         let mut again = listen(SignalKind::interrupt())?;
         tokio::spawn(async move {
-            // Whoever presses Ctrl-C twice does not want to wait, for a pipe that nobody reads perhaps.
+            // A user who presses Ctrl-C twice does not want to wait, for example for a pipe that is
+            // not being read.
             again.recv().await;
             again.recv().await;
             std::process::exit(INTERRUPTED);
@@ -49,7 +50,7 @@ impl Stop {
     }
 
     pub(crate) async fn requested(&mut self) {
-        // Without signals, the process is ended by other means.
+        // If signals are not available, the process is ended by other means.
         if signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }

@@ -1,4 +1,4 @@
-//! The status line: how the informers are, in one line.
+//! The status line, which summarizes the state of the informers.
 
 use std::time::Duration;
 
@@ -11,25 +11,25 @@ use crate::discovery::Type;
 use crate::plain::{self, Asked};
 use crate::screen::Pieces;
 
-/// A type and how its informer is.
+/// A type and the status of its informer.
 pub(crate) struct Informed<'a> {
     pub(crate) of: &'a Type,
     pub(crate) status: InformerStatus,
 }
 
-/// What the line is about, besides the informers themselves.
+/// The context of the line, besides the informers themselves.
 pub(crate) struct Context<'a> {
     pub(crate) place: &'a Place,
     pub(crate) namespaces: &'a [String],
     pub(crate) reconnects: u64,
-    /// The last error that was overcome, and when it was.
+    /// The last error that was recovered from, and its time.
     pub(crate) last: Option<(&'a str, Instant)>,
     pub(crate) started: Instant,
-    /// The conditions that are waited for.
+    /// The conditions that are being waited for.
     pub(crate) waiting: Option<String>,
 }
 
-/// How long an error is worth mentioning after it is over.
+/// How long an error is shown after recovery.
 const LAST_SHOWN: Duration = Duration::from_secs(60);
 
 pub(crate) fn line(informers: &[Informed<'_>], context: &Context<'_>) -> Pieces {
@@ -44,7 +44,7 @@ pub(crate) fn line(informers: &[Informed<'_>], context: &Context<'_>) -> Pieces 
     };
     if troubled.is_none() {
         if let Some(waiting) = &context.waiting {
-            // After the state and the objects: the end of the line may be cut off.
+            // After the state and the objects, because the end of the line may be cut off.
             line.insert(2, (format!(" · waiting for {waiting}"), None));
         }
         if context.reconnects > 0 {
@@ -58,7 +58,7 @@ pub(crate) fn line(informers: &[Informed<'_>], context: &Context<'_>) -> Pieces 
     line
 }
 
-/// Before there are any informers.
+/// Returns the line to show before there are any informers.
 pub(crate) fn connecting(place: &Place) -> Pieces {
     vec![("◌ connecting".to_owned(), Some(YELLOW)), (format!("  {place}"), None)]
 }
@@ -96,7 +96,7 @@ fn well(informers: &[Informed<'_>]) -> Pieces {
     if failed > 0 {
         line.push((format!(" · {failed} unreadable"), Some(RED)));
     }
-    // The informer that is least far says how far all are.
+    // Several informers have no common version. The stalest one determines the staleness of all.
     if let [only] = informers {
         line.push((format!(" · version {}", only.status.resource_version), None));
     }
@@ -124,7 +124,7 @@ fn trouble(informed: &Informed<'_>, until: Instant, why: &Error, context: &Conte
         let objects = counted(informed.status.objects as u64, "object");
         line.push((format!(" · {objects} as of {} ago", seconds(stale)), Some(DIM)));
     }
-    // What is known already comes last: it may be cut off.
+    // The origin, which the user knows already, comes last, because it may be cut off.
     line.push((format!(" · {}", context.place.origin), Some(DIM)));
     line
 }
@@ -134,7 +134,7 @@ fn staleness(informers: &[Informed<'_>]) -> Option<Duration> {
     all?.into_iter().max()
 }
 
-/// Whole seconds, minutes or hours: it changes not more than once a second.
+/// Formats a duration in whole seconds, minutes or hours, so that it changes at most once a second.
 pub(crate) fn seconds(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ 0..120 => format!("{seconds} s"),
@@ -143,13 +143,13 @@ pub(crate) fn seconds(duration: Duration) -> String {
     }
 }
 
-/// `1 object`, `12,000 objects`.
+/// Formats a count: `1 object`, `12,000 objects`.
 pub(crate) fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {what}{plural}", grouped(number))
 }
 
-/// `12,000`.
+/// Formats a number with separators: `12,000`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

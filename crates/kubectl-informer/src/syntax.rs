@@ -1,30 +1,31 @@
-//! What is wrong with an expression that somebody typed, and where: the same for paths, conditions
-//! and templates.
+//! Syntax errors in expressions that users type, with their position. Paths, conditions and
+//! templates share them.
 
 use std::fmt;
 
 use crate::cells;
 
-/// An expression that was not understood.
+/// An expression that cannot be parsed.
 ///
-/// It shows the line with a mark below the place, because a position alone leaves the reader counting.
+/// Displays the line with a mark below the position, because a number alone leaves the reader
+/// counting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     problem: String,
     hint: Option<String>,
-    /// The line of the expression that the problem is in.
+    /// The line of the expression that contains the problem.
     line: String,
-    /// The number of that line, if there are more.
+    /// The number of that line, if the expression has several.
     number: Option<usize>,
-    /// How many columns of the line come before the place.
+    /// The number of columns before the position.
     before: usize,
 }
 
-/// More of a line than this is not shown, on either side of the place.
+/// The number of columns to show on either side of the position.
 const SHOWN: usize = 60;
 
 impl SyntaxError {
-    /// A problem at a byte of the text.
+    /// Creates an error at a byte of the text.
     pub(crate) fn new(text: &str, at: usize, problem: impl Into<String>) -> Self {
         let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
@@ -44,7 +45,7 @@ impl SyntaxError {
         }
     }
 
-    /// Adds what would be right.
+    /// Adds a hint at what would be correct.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -1,4 +1,4 @@
-//! A table as kubectl lays it out.
+//! A table in kubectl's layout.
 
 use std::io::{self, Write};
 
@@ -9,16 +9,16 @@ use serde_json::Value;
 
 use crate::cells::{one_line, width};
 
-/// Between the columns.
+/// The space between columns.
 const GAP: usize = 3;
 
-/// A column is at least this wide, with the gap.
+/// The least width of a column, including the space after it.
 const WIDTH_MIN: usize = 6;
 
-/// Rows that are as wide as they have to be.
+/// A table whose columns are as wide as their contents.
 pub(crate) struct Table {
     titles: Vec<String>,
-    /// Which of an object's cells are shown.
+    /// The positions of an object's cells that are shown.
     shown: Vec<usize>,
     namespaces: bool,
     rows: Vec<Vec<String>>,
@@ -38,7 +38,7 @@ impl Table {
         }
     }
 
-    /// A table of plain rows.
+    /// Creates a table of plain rows.
     pub(crate) fn plain(titles: &[&str]) -> Self {
         let titles = titles.iter().map(ToString::to_string).collect();
         Self { titles, shown: Vec::new(), namespaces: false, rows: Vec::new() }
@@ -49,7 +49,7 @@ impl Table {
         self.rows.push(cells.iter().map(|cell| one_line(cell)).collect());
     }
 
-    /// Adds an object; before its name its kind, where there are several.
+    /// Adds an object. The kind, if given, precedes its name.
     pub(crate) fn row(
         &mut self,
         columns: &Columns,
@@ -70,7 +70,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Leaves out columns until rows are no wider than this, as far as these titles go.
+    /// Drops columns with these titles, in this order, until rows fit the width.
     pub(crate) fn fit(mut self, columns: Option<usize>, without: &[&str]) -> Self {
         for title in without {
             let needed: usize = self.widths(true).iter().sum();
@@ -87,7 +87,7 @@ impl Table {
         self
     }
 
-    /// How wide each column is, with the gap behind it.
+    /// Returns the width of each column, including the space after it.
     fn widths(&self, headers: bool) -> Vec<usize> {
         let titles = headers.then_some(&self.titles);
         let mut widths = vec![WIDTH_MIN; self.titles.len()];

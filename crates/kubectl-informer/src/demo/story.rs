@@ -134,7 +134,7 @@ fn crash(world: &mut World) {
     world.update_status(&unlucky, status);
 }
 
-/// Returns a random pod that is ready and belongs to a deployment.
+/// Returns a random ready pod that has an owner.
 fn running_pod(world: &mut World) -> Option<Value> {
     let mut pods = world.list("pods");
     pods.retain(|pod| pod::is_ready(pod) && owner(pod).is_some());

@@ -1,45 +1,46 @@
-//! Which parts of a line there is room for.
+//! Decides which parts of a line there is room for.
 //!
-//! All lines of a watch have the same columns, those of several types included, so that they are aligned
-//! whatever happens. A terminal that is too narrow for everything loses the parts that say least.
+//! All lines of a watch have the same columns, even if it has several types, so that they stay
+//! aligned. If the terminal is too narrow for all parts, the least informative ones are dropped.
 
 use crate::cells::width as columns_of;
 
-/// Between two columns.
+/// The space between two columns.
 pub(super) const GAP: usize = 2;
 
-/// The room that a note at the end of a line wants.
+/// The room to reserve for a note at the end of a line.
 pub(super) const NOTE_MIN: usize = ".metadata.labels.tier".len();
 
-/// A note that has no room of its own takes that of unchanged cells, as many as give it this much.
+/// The room that a note gets at the expense of unchanged cells if none is left for it.
 pub(super) const NOTE_FAIR: usize = 12;
 
-/// Room for a new version, or for an old one and a new one with few digits.
+/// The room for a new version, or for an old and a new one with few digits.
 const VERSIONS: usize = "→ 12345678901".len() - 2;
 
-/// As much of a name is shown on any terminal.
+/// The number of columns of a name that are shown on any terminal.
 const NAME_MIN: usize = 20;
 
-/// A wider cell or name is cut on a terminal, and makes its own line longer in a pipe.
+/// The largest width of a cell or name. On a terminal, wider ones are cut; in a pipe, they make
+/// their own line longer.
 const WIDTH_MAX: usize = 64;
 
-/// The least room for a text in the last column, more than its title.
+/// The least room for a long text in the last column, in addition to its title.
 const TEXT_MIN: usize = 9;
 
-/// This many columns of a type are shown on any terminal.
+/// The number of a type's columns that are shown on any terminal.
 const COLUMNS_MIN: usize = 2;
 
-/// A column with what kubectl shows of an object.
+/// A column that kubectl shows for an object.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub(super) title: String,
-    /// The width of what was shown so far.
+    /// The largest width so far.
     seen: usize,
-    /// The width that it is given at once, if there is room, so that it need not grow.
+    /// The width that the column has from the start if there is room, so that it need not grow.
     reserve: usize,
-    /// The width that says enough, if there is less room.
+    /// The width that is enough if there is less room.
     least: usize,
-    /// The number of types that have it.
+    /// The number of types that have this column.
     types: usize,
 }
 
@@ -57,7 +58,7 @@ impl Column {
     }
 }
 
-/// Parts that a line can do without, and widths that can be less.
+/// A part that can be dropped from a line, or a width that can be reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     Kind,
@@ -66,36 +67,36 @@ enum Part {
     Namespace,
     Note,
     Time,
-    /// All of a long text in the last column.
+    /// The full length of a long text in the last column.
     Text,
-    /// Room for what comes in columns that rarely need it.
+    /// The spare room of columns that rarely need it.
     Reserve,
     Names,
-    /// All of a cell whose beginning says enough.
+    /// The full text of cells whose beginning is informative enough.
     Cells,
-    /// Room for the longest status.
+    /// The room for the longest status.
     Status,
     Column(usize),
 }
 
-/// What a watch is about, as far as its lines show it.
+/// The properties of a watch that affect its lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Subject {
     pub(super) one_kind: bool,
     /// Whether all objects are in one namespace, or in none.
     pub(super) one_namespace: bool,
-    /// Whether objects are Kubernetes' events, whose names say nothing and whose columns say all there is
-    /// to know.
+    /// Whether the objects are Kubernetes events, whose names are meaningless and whose columns
+    /// contain everything of interest.
     pub(super) events: bool,
 }
 
 impl Subject {
-    /// The title of the column that says which object it is.
+    /// Returns the title of the column that identifies the object.
     pub(super) fn title(self) -> &'static str {
         if self.events { "NAMESPACE" } else { "NAME" }
     }
 
-    /// Whether there is such a column.
+    /// Returns whether there is such a column.
     pub(super) fn is_named(self) -> bool {
         !self.events || !self.one_namespace
     }
@@ -106,11 +107,11 @@ impl Subject {
 pub(super) struct Layout {
     pub(super) columns: Vec<Column>,
     pub(super) subject: Subject,
-    /// The widths of kinds, of names, and of names with their namespace.
+    /// The width of kinds. Those of names, and of names with their namespace, follow.
     kind: usize,
     name: usize,
     key: usize,
-    /// None is as wide as it takes.
+    /// The width of a line; `None` if it is not limited.
     width: Option<usize>,
     without: Vec<Part>,
 }
@@ -128,12 +129,12 @@ impl Layout {
         }
     }
 
-    /// Adds the columns of a type. Returns where each of them is.
+    /// Adds the columns of a type. Returns the position of each.
     pub(super) fn add(&mut self, titles: impl Iterator<Item = String>) -> Vec<usize> {
         let mut next = 0;
         let mut added = Vec::new();
         for title in titles {
-            // A title that a type has twice is two columns.
+            // If a type has the same title twice, these are two columns.
             let known = self.columns[next..].iter().position(|column| column.title == title);
             let known = known.map(|place| place + next).or_else(|| {
                 let found = self.columns.iter().position(|column| column.title == title);
@@ -153,7 +154,7 @@ impl Layout {
         added
     }
 
-    /// Makes lines fit this width. Returns whether columns are now elsewhere than before.
+    /// Fits lines into this width. Returns whether columns have moved.
     pub(super) fn fit(&mut self, width: Option<usize>) -> bool {
         let before = self.places();
         self.width = width;
@@ -165,8 +166,8 @@ impl Layout {
             }
             self.without.push(*part);
         }
-        // One large part may have made room for smaller ones that say less. Names that are cut have none to
-        // spare.
+        // Dropping a large part may have made room again for smaller, less informative ones. If
+        // names are cut, there is no room to spare.
         for at in (0..self.without.len()).rev() {
             if self.without[at + 1..].contains(&Part::Names) {
                 break;
@@ -179,7 +180,7 @@ impl Layout {
         self.places() != before
     }
 
-    /// Makes room for a name. Returns whether columns are now elsewhere than before.
+    /// Makes room for a name. Returns whether columns have moved.
     pub(super) fn widen_names(&mut self, namespace: Option<&str>, name: &str) -> bool {
         let name = columns_of(name).min(WIDTH_MAX);
         let key = name + namespace.map_or(0, |namespace| columns_of(namespace) + 1);
@@ -191,8 +192,8 @@ impl Layout {
         self.fit(self.width)
     }
 
-    /// Makes room for a cell, unless that would cost another part its place. Returns whether columns are
-    /// now elsewhere than before.
+    /// Makes room for a cell, unless another column would have to be dropped. Returns whether
+    /// columns have moved.
     pub(super) fn widen(&mut self, at: usize, text: &str, titled: bool) -> bool {
         let wider = columns_of(text);
         let seen = self.columns[at].seen;
@@ -210,12 +211,12 @@ impl Layout {
         self.places() != before
     }
 
-    /// Columns are where they are because of this.
+    /// Returns everything that determines the positions of columns.
     fn places(&self) -> (Vec<Option<usize>>, usize, [bool; 4]) {
         let shown = (0..self.columns.len()).map(|at| self.shows(at).then(|| self.column_width(at)));
         let parts = [Part::Kind, Part::Versions, Part::Hours, Part::Time];
         let mut shown: Vec<_> = shown.collect();
-        // No column comes after the last one, unless versions do.
+        // The width of the last column matters only if versions follow it.
         if self.without.contains(&Part::Versions)
             && let Some(last) = shown.iter_mut().rev().flatten().next()
         {
@@ -240,7 +241,7 @@ impl Layout {
         self.has(Part::Namespace)
     }
 
-    /// The format of the time, for `strftime`, and its width.
+    /// Returns the `strftime` format of the time, and its width.
     pub(super) fn time(&self) -> Option<(&'static str, usize)> {
         let form = if self.has(Part::Hours) { ("%H:%M:%S", 8) } else { ("%M:%S", 5) };
         self.has(Part::Time).then_some(form)
@@ -250,7 +251,7 @@ impl Layout {
         self.kind
     }
 
-    /// The columns that are shown, by their places.
+    /// Returns the positions of the columns that are shown.
     pub(super) fn shown(&self) -> impl Iterator<Item = usize> {
         (0..self.columns.len()).filter(|at| self.shows(*at))
     }
@@ -274,12 +275,12 @@ impl Layout {
         }
     }
 
-    /// Whether a column is the last one and not a short one: an event's message.
+    /// Returns whether a column is the last one and contains long text, such as an event's message.
     pub(super) fn is_text(&self, at: usize) -> bool {
         at + 1 == self.columns.len() && self.columns[at].title != "AGE"
     }
 
-    /// Zero if names are not shown.
+    /// Returns the width of names; zero if names are not shown.
     pub(super) fn name_width(&self) -> usize {
         if !self.subject.is_named() {
             return 0;
@@ -297,7 +298,7 @@ impl Layout {
         self.width.is_none_or(|width| self.rest() + name <= width)
     }
 
-    /// The width of everything but the name.
+    /// Returns the width of everything but the name.
     fn rest(&self) -> usize {
         let time = self.time().map_or(0, |(_, width)| width + GAP);
         let kind = if self.has_kind() { self.kind + GAP } else { 0 };
@@ -309,7 +310,7 @@ impl Layout {
         all.saturating_sub(GAP)
     }
 
-    /// The parts in the order in which they are given up.
+    /// Returns the parts in the order in which they are dropped.
     fn order(&self) -> Vec<Part> {
         let Subject { one_kind, one_namespace, events } = self.subject;
         let mut order = Vec::new();
@@ -317,17 +318,18 @@ impl Layout {
         order.extend([Part::Versions, Part::Hours]);
         order.extend(one_namespace.then_some(Part::Namespace));
         order.extend([Part::Note, Part::Text]);
-        // An event says itself when it was.
+        // Events have a time of their own.
         order.extend(events.then_some(Part::Time));
         order.extend([Part::Reserve, Part::Cells, Part::Names]);
-        // What only some types have says less than what all have.
+        // Columns that only some types have are less informative than those that all have.
         let mut columns: Vec<_> = (0..self.columns.len()).collect();
         columns.sort_by_key(|at| (self.columns[*at].types, usize::MAX - at));
         columns.retain(|at| !self.is_text(*at) || self.columns.len() <= COLUMNS_MIN);
         columns.truncate(columns.len().saturating_sub(COLUMNS_MIN));
         let (mut single, common): (Vec<_>, Vec<_>) =
             columns.into_iter().partition(|at| one_kind || self.columns[*at].types == 1);
-        // Where several types share the line, the status is the last to go of what one of them has.
+        // If there are several types, the status is dropped last among the columns that only one of
+        // them has.
         single.sort_by_key(|at| !one_kind && self.columns[*at].title == "STATUS");
         order.extend(single.into_iter().chain(common).map(Part::Column));
         order.push(Part::Status);
@@ -355,7 +357,7 @@ mod tests {
         layout
     }
 
-    /// The titles as they are shown.
+    /// Returns the titles that are shown.
     fn titles(layout: &Layout) -> String {
         let mut titles: Vec<&str> = Vec::new();
         titles

@@ -1,21 +1,21 @@
-//! What is said at the end of a line, in the room that is left.
+//! The note at the end of a line, in the room that is left.
 
 use crate::cells::{keep_end, keep_start, one_line, width};
 use crate::diff::{Change, diff};
 use crate::record::{Happened, Record};
 
-/// How many changes that no column shows are named.
+/// The largest number of changed paths to name.
 const NAMED_MAX: usize = 2;
 
-/// A few letters of a note say nothing.
+/// The least room for a note. A few letters would be meaningless.
 const LEAST: usize = 4;
 
-/// What is said at the end of a line: the same in fewer and fewer words.
+/// The note at the end of a line, in several forms from long to short.
 pub(super) struct Note {
     forms: Vec<String>,
-    /// How wide it is in the words that say enough.
+    /// The width of the form that is informative enough.
     wanted: usize,
-    /// Whether its end says more than its beginning, should it be cut, as that of a path does.
+    /// Whether to cut the note at its start, because its end is more informative, as for a path.
     cut_start: bool,
 }
 
@@ -24,7 +24,7 @@ impl Note {
         Self { forms: vec![text.to_owned()], wanted: width(text), cut_start: false }
     }
 
-    /// How much room it should get.
+    /// Returns the room that the note should get.
     pub(super) fn wanted(&self) -> usize {
         self.wanted
     }
@@ -45,7 +45,8 @@ impl Note {
     }
 }
 
-/// What an update has changed that is in no column: why the line is there at all.
+/// Names the changes of an update that no column shows. Without them, the reader would not know why
+/// the line is there.
 pub(super) fn unseen(record: &Record) -> Result<Note, String> {
     let Some(old) = record.old_value() else { return Ok(Note::text("")) };
     let (old, new) = (old?, record.value()?);
@@ -68,7 +69,7 @@ pub(super) fn unseen(record: &Record) -> Result<Note, String> {
     Ok(Note { forms, wanted: width(first), cut_start: true })
 }
 
-/// A path, and then less and less of its beginning: `…labels.tier`, `…tier`.
+/// Returns a path, and then ever shorter ends of it: `…labels.tier`, `…tier`.
 fn shortened(path: &str) -> Vec<String> {
     let mut forms = vec![path.to_owned()];
     let (mut quoted, mut brackets) = (false, 0_usize);
@@ -89,7 +90,7 @@ fn shortened(path: &str) -> Vec<String> {
     forms
 }
 
-/// The versions in full, and then in fewer and fewer columns.
+/// Returns the versions in full, and then in a shorter form.
 pub(super) fn versions(record: &Record) -> Vec<String> {
     let new = one_line(record.version());
     match record.old_version() {

@@ -1,4 +1,4 @@
-//! A line for people: when, what, which object, and the columns that kubectl would show.
+//! A line for people: the time, the event, the object, and the columns that kubectl would show.
 
 use embedded_apiserver::Columns;
 use jiff::Timestamp;
@@ -16,17 +16,17 @@ use crate::discovery::Type;
 use crate::record::{Happened, Record};
 use crate::screen::Pieces;
 
-/// How many of the lines that come at once decide how wide the columns are.
+/// The number of lines that are measured when many arrive at once.
 const MEASURED_MAX: usize = 500;
 
-/// As much of a namespace is shown where its objects' names have no room beside it.
+/// The least number of columns for a namespace if there is no room beside the name.
 const NAMESPACE_MIN: usize = 2;
 
-/// A type, and what is shown of its objects.
+/// A type and its columns.
 pub(crate) struct Columned {
     pub(crate) kind: String,
     pub(crate) columns: Columns,
-    /// Whether they are Kubernetes' events.
+    /// Whether the objects are Kubernetes events.
     events: bool,
 }
 
@@ -40,10 +40,9 @@ impl Columned {
 pub(super) struct Text {
     types: Vec<Shown>,
     layout: Layout,
-    /// Whether there are titles above the next line that are true of it.
+    /// Whether the titles that were printed last apply to the next line.
     titled: bool,
-    /// Whether lines are made to fit the terminal. With `-o wide` and with custom columns they wrap, as
-    /// kubectl's do.
+    /// Whether lines fit the terminal. With `-o wide` and custom columns they wrap, as in kubectl.
     fits: bool,
     extras: Extras,
     zone: TimeZone,
@@ -52,11 +51,11 @@ pub(super) struct Text {
 /// The columns of one type.
 struct Shown {
     source: Source,
-    /// For each column of the layout that this type has: which cell of the source it shows.
+    /// For each column of the layout, the index of this type's cell in the source, if it has one.
     cells: Vec<Option<usize>>,
 }
 
-/// Where the text of cells comes from.
+/// The source of the cells.
 enum Source {
     Kubectl(Columns),
     Own(custom_columns::Columns),
@@ -108,7 +107,7 @@ impl Text {
         self.moved(|layout, _| layout.fit(width));
     }
 
-    /// Makes room for lines that are about to come.
+    /// Makes room for the lines that follow.
     pub(super) fn expect(&mut self, records: &[Record]) {
         for record in records.iter().take(MEASURED_MAX) {
             self.widen_names(record);
@@ -143,14 +142,14 @@ impl Text {
         Ok(text)
     }
 
-    /// Changes the layout. On a terminal, columns that have moved get new titles.
+    /// Changes the layout. On a terminal, if columns have moved, titles are printed again.
     fn moved(&mut self, change: impl FnOnce(&mut Layout, bool) -> bool) {
         if change(&mut self.layout, self.titled) && self.fitting().is_some() {
             self.titled = false;
         }
     }
 
-    /// A line that is no wider than it may be.
+    /// Paints a line, and cuts it at its largest width.
     fn painted(&self, mut line: Pieces) -> String {
         while line.last().is_some_and(|(piece, _)| piece.bytes().all(|byte| byte == b' ')) {
             line.pop();
@@ -172,7 +171,7 @@ impl Text {
         text
     }
 
-    /// How wide lines may be, if they must not be wider.
+    /// Returns the largest width of lines, if it is limited.
     fn fitting(&self) -> Option<usize> {
         self.extras.width.filter(|_| self.fits)
     }
@@ -186,7 +185,7 @@ impl Text {
         self.moved(|layout, _| layout.widen_names(namespace.as_deref(), &name));
     }
 
-    /// The object's name in its column.
+    /// Returns the object's name as its column shows it.
     fn name(&self, record: &Record) -> String {
         let (namespace, name) = (record.object.namespace(), one_line(record.object.name()));
         let room = if self.fitting().is_some() { self.layout.name_width() } else { usize::MAX };
@@ -197,7 +196,8 @@ impl Text {
         }
     }
 
-    /// When, what, which object, its columns, and what else there is to say.
+    /// Returns the pieces of a line: the time, the event, the object, its cells, its versions and
+    /// the note.
     fn pieces(&self, record: &Record, cells: &[(usize, &Cell)], note: &Note) -> Pieces {
         let layout = &self.layout;
         let mut line = Vec::new();
@@ -222,7 +222,7 @@ impl Text {
             push(&mut line, text, cell.style, width);
         }
         let room = match self.extras.width {
-            // It wraps anyway.
+            // The line wraps anyway.
             Some(width) if !self.fits && taken(&line) >= width => usize::MAX,
             Some(width) => width.saturating_sub(taken(&line)),
             None => usize::MAX,
@@ -240,8 +240,8 @@ impl Text {
         line
     }
 
-    /// How many cells are shown. A note that says why the line is there at all takes the place of cells
-    /// that are as they were, the last first, if it would have no room otherwise.
+    /// Returns the number of cells to show. If there is no room for a note that explains why the
+    /// line is there, it replaces unchanged cells, starting with the last.
     fn kept(&self, before: usize, cells: &[(usize, &Cell)], note: &Note) -> usize {
         let (Some(width), wanted) = (self.fitting(), note.wanted().min(NOTE_FAIR)) else {
             return cells.len();
@@ -281,7 +281,8 @@ impl Text {
         format!("{}\n", self.painted(vec![(text.trim_end().to_owned(), Some(BOLD))]))
     }
 
-    /// The object's cells, one for each column; what an update has changed in them stands out.
+    /// Returns the object's cells, one for each column, and highlights those that an update has
+    /// changed.
     fn cells(&mut self, record: &Record) -> Result<Vec<Cell>, String> {
         let Some(shown) = self.types.get(record.watched.place) else {
             return Err(format!("{} is of no type that is watched", record.object.key()));
@@ -311,7 +312,7 @@ struct Cell {
     style: Option<Style>,
 }
 
-/// Where a type's cells come from, and the places and titles of those that are shown.
+/// Returns the source of a type's cells, with the positions and titles of those that are shown.
 fn columns_of_type(
     of: Columned,
     own: Option<&custom_columns::Columns>,
@@ -322,7 +323,7 @@ fn columns_of_type(
         return (Source::Own(own.clone()), titles);
     }
     let each = of.columns.definitions().enumerate();
-    // The name is shown with the namespace, in its own place.
+    // The name has its own place, together with the namespace.
     let each = each.filter(|(_, column)| column.name != "Name" && (wide || !column.wide));
     let titles = each.map(|(place, column)| (place, column.name.to_uppercase())).collect();
     (Source::Kubectl(of.columns), titles)
@@ -348,7 +349,7 @@ impl Source {
     }
 }
 
-/// Adds a text to a line, as wide as its column.
+/// Appends a text to a line, padded to the width of its column.
 fn push(line: &mut Pieces, text: String, style: Option<Style>, width: usize) {
     let gap = width.saturating_sub(columns_of(&text)) + GAP;
     line.push((text, style));
@@ -359,7 +360,7 @@ fn taken(line: &Pieces) -> usize {
     line.iter().map(|(piece, _)| columns_of(piece)).sum()
 }
 
-/// `namespace/name` in this room: the namespace gives way to the name.
+/// Formats `namespace/name` in this room. The namespace is shortened first.
 fn key(namespace: &str, name: &str, room: usize) -> String {
     let left = room.saturating_sub(columns_of(name) + 1).max(NAMESPACE_MIN);
     let namespace = keep_start(namespace, left);
@@ -367,8 +368,8 @@ fn key(namespace: &str, name: &str, room: usize) -> String {
     format!("{namespace}/{}", keep_ends(name, left))
 }
 
-/// A cell in the room that there is. Of `3 (5m ago)` the number is enough; `pod/web-1` differs from others
-/// at its end.
+/// Shortens a cell. Of `3 (5m ago)`, the number is enough; `pod/web-1` keeps both ends, because
+/// names differ at the end.
 fn cut(text: &str, room: usize) -> String {
     match text.split_once(" (") {
         Some((start, _)) if columns_of(text) > room && columns_of(start) <= room => {

@@ -1,4 +1,4 @@
-//! `--by`: an index of the cache, and what it has.
+//! `--by`: an index of the cache, and its contents.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use crate::caches::Cache;
 use crate::format::Output;
 use crate::table::Table;
 
-/// A field, and the value that is asked for.
+/// A field and the requested value.
 #[derive(Clone, Debug)]
 pub(super) struct By {
     field: String,
@@ -24,14 +24,14 @@ impl FromStr for By {
             Some((field, value)) => (field, Some(value.to_owned())),
             None => (text, None),
         };
-        // `.spec.nodeName` is how jq and kubectl's JSONPath would have it.
+        // jq and kubectl's JSONPath write it as `.spec.nodeName`.
         let field = field.strip_prefix('.').unwrap_or(field).to_owned();
         let path = FieldPath::parse(&field).map_err(|error| error.to_string())?;
         Ok(Self { field, path, value })
     }
 }
 
-/// A value and how many objects have it, of one type.
+/// The values of a type's field, and the number of objects with each.
 pub(super) type Counts = Vec<(String, usize)>;
 
 impl By {
@@ -42,7 +42,7 @@ impl By {
         informer.index_by_field(self.path.clone()).map_err(|error| error.to_string())
     }
 
-    /// What each index has, the most frequent first.
+    /// Returns the values in each index, the most frequent first.
     pub(super) fn counts(caches: &[Cache], indexes: &[Index<Untyped>]) -> Vec<(String, Counts)> {
         let each = caches.iter().zip(indexes).map(|(cache, index)| {
             let values = index.values();

@@ -1,4 +1,5 @@
-//! Objects as kubectl writes them: a `List`, or one object. Only one is in memory as a tree at a time.
+//! Prints objects as kubectl does: as a `List`, or as one object. Only one object at a time is in
+//! memory as a tree.
 
 use std::io::{self, Write};
 
@@ -12,10 +13,10 @@ use crate::discovery::Type;
 use crate::record;
 use crate::syntax::SyntaxError;
 
-/// Objects, each with its type.
+/// Objects with their types.
 pub(super) struct Items<'a>(pub(super) Vec<(&'a Type, &'a Object<Untyped>)>);
 
-/// The fields are in the order of their names, as kubectl has them.
+/// A `List`, with its fields in alphabetical order, as in kubectl.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct List<'a> {
@@ -36,7 +37,8 @@ impl Serialize for Items<'_> {
 }
 
 impl Items<'_> {
-    /// Nothing at all if one was wanted and is not there. The inner error is that of the output.
+    /// Writes JSON. If a single object was requested and does not exist, writes nothing. The inner
+    /// error is that of the output.
     pub(super) fn json(
         &self,
         out: &mut impl Write,
@@ -59,7 +61,8 @@ impl Items<'_> {
         }
     }
 
-    /// As kubectl does it: `.` is the object that was named, or the list of all, with `items`.
+    /// Renders all objects as one text. As in kubectl, `.` is the single object that was requested,
+    /// or the list with its `items`.
     pub(super) fn one_text(
         &self,
         out: &mut impl Write,
@@ -75,7 +78,7 @@ impl Items<'_> {
         Ok(out.write_all(text.as_bytes()))
     }
 
-    /// As [`json`](Self::json), as YAML.
+    /// Writes YAML, under the same rules as [`json`](Self::json).
     pub(super) fn yaml(
         &self,
         out: &mut impl Write,
@@ -95,7 +98,7 @@ impl Items<'_> {
         for (of, object) in &self.0 {
             let mut text = String::new();
             let yaml = yaml(&value(of, object)?)?;
-            // Not `lines`: a carriage return belongs to the text.
+            // Not `lines`, which would remove carriage returns.
             for (number, line) in yaml.strip_suffix('\n').unwrap_or(&yaml).split('\n').enumerate() {
                 let indent = match (number, line) {
                     (0, _) => "- ",
@@ -124,7 +127,7 @@ fn value(of: &Type, object: &Object<Untyped>) -> Result<Value, String> {
     record::parsed(&record::complete(object, of)?)
 }
 
-/// Ends with its last line's end, and has no line that is folded: one string is one line, as in kubectl.
+/// Serializes to YAML with a final line ending. As in kubectl, long strings are not folded.
 fn yaml(value: &Value) -> Result<String, String> {
     let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
     let mut text = serde_saphyr::to_string_with_options(value, options)

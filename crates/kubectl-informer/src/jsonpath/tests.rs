@@ -30,7 +30,7 @@ fn render(source: &str) -> Result<String, SyntaxError> {
     JsonPath::parse(source)?.render(&pod())
 }
 
-/// The expected output is that of Kubernetes' own implementation, found out by running it.
+/// The expected output was produced by Kubernetes' own implementation.
 #[test]
 fn it_prints_what_kubectl_prints() {
     for (source, expected) in [

@@ -1,4 +1,4 @@
-//! Tests of the elements of a list: `?(@.type=="Ready")`.
+//! Filters for list elements: `?(@.type=="Ready")`.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,20 +7,20 @@ use serde_json::Value;
 
 use super::{Quoted, Step, find};
 
-/// A test of the elements of a list.
+/// A test of list elements.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Filter {
-    /// From the element to what is tested.
+    /// The path from the element to the values that are tested.
     pub(super) steps: Vec<Step>,
-    /// How it compares, and to what; nothing if it is to be there at all.
+    /// The comparison and its right side. Without one, the filter tests for existence.
     pub(super) test: Option<(Comparison, Operand)>,
 }
 
-/// What something in an element is compared to.
+/// The right side of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operand {
     Literal(Value),
-    /// Something else in the element.
+    /// Other values in the element.
     Steps(Vec<Step>),
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Comparison {
 }
 
 impl Comparison {
-    /// As they are written; those that begin with others before them.
+    /// The comparison operators. Longer ones precede their prefixes.
     pub(super) const ALL: [(&'static str, Self); 7] = [
         ("==", Self::Equal),
         ("!=", Self::NotEqual),
@@ -66,7 +66,7 @@ impl Comparison {
 }
 
 impl Filter {
-    /// Whether an element passes the test: all that it is about must.
+    /// Returns whether an element passes the test. All tested values must.
     pub(crate) fn passes(&self, element: &Value) -> bool {
         let left = find(&self.steps, element);
         let right = match &self.test {

@@ -1,14 +1,14 @@
-//! What the elements of a list are called: `[Ready]` among conditions, `[app]` among containers.
+//! Names of list elements: `[Ready]` among conditions, `[app]` among containers.
 //!
-//! Kubernetes merges such lists by a field that tells their elements apart. Which field that is stands
-//! in the schema of each type, and custom resources mostly do not say. But there are few such fields,
-//! so the first one that fits is taken.
+//! Kubernetes merges such lists by a key field. The schema of each type defines which field that
+//! is, but those of custom resources rarely do. Because there are few such fields, the first that
+//! fits is used.
 
 use serde_json::Value;
 
-/// The fields that tell elements of a list apart, those that say more before those that say less.
+/// The key fields of list elements, the more specific ones first.
 ///
-/// `mountPath` comes before `name`, which is the volume's there, and may be mounted twice.
+/// `mountPath` precedes `name`, which in a mount is the volume's name and need not be unique.
 const KEYS: &[&[&str]] = &[
     &["mountPath"],
     &["devicePath"],
@@ -29,8 +29,8 @@ const KEYS: &[&[&str]] = &[
     &["names"],
 ];
 
-/// The names of the elements of several states of a list, by the same key, so that they can be
-/// compared. None if there is no key by which each element of each list has a name of its own.
+/// Returns the names of the elements in several states of a list, all by the same key, so that they
+/// can be compared. Returns `None` if no key gives each element of a list a unique name.
 pub(crate) fn names<const N: usize>(lists: [&[Value]; N]) -> Option<[Vec<String>; N]> {
     if lists.iter().all(|list| list.is_empty()) {
         return None;
@@ -50,7 +50,7 @@ fn all_names(list: &[Value], key: &[&str]) -> Option<Vec<String>> {
     sorted.windows(2).all(|pair| pair[0] != pair[1]).then_some(names)
 }
 
-/// The elements of a list with a name, by the first key that gives any.
+/// Returns the elements with this name, by the first key for which there are any.
 pub(crate) fn find<'a>(list: &'a [Value], wanted: &str) -> Vec<&'a Value> {
     KEYS.iter()
         .map(|key| list.iter().filter(|e| name(e, key).is_some_and(|n| n == wanted)).collect())
@@ -58,12 +58,12 @@ pub(crate) fn find<'a>(list: &'a [Value], wanted: &str) -> Vec<&'a Value> {
         .unwrap_or_default()
 }
 
-/// What an element is called by this key: `http`, `80/TCP`.
+/// Returns the name of an element by this key: `http`, `80/TCP`.
 fn name(element: &Value, key: &[&str]) -> Option<String> {
     let (first, more) = key.split_first()?;
     let mut name = part(element.get(first)?)?;
     for field in more {
-        // Kubernetes fills in a protocol, but other types need not.
+        // Kubernetes sets a default protocol, but custom resources may not.
         if let Some(more) = element.get(field).and_then(part) {
             name.push('/');
             name.push_str(&more);
@@ -76,7 +76,7 @@ fn part(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
-        // An endpoint has addresses, an image names: the first one will do.
+        // An endpoint has addresses, and an image has names: the first of them is used.
         Value::Array(values) => match values.first()? {
             Value::String(text) if !text.is_empty() => Some(text.clone()),
             _ => None,

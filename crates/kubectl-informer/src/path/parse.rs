@@ -1,4 +1,4 @@
-//! Reads paths.
+//! Parses paths.
 
 use serde_json::Value;
 
@@ -6,16 +6,16 @@ use super::filter::{Comparison, Filter, Operand};
 use super::{Path, Step};
 use crate::syntax::SyntaxError;
 
-/// Longer and deeper than any path.
+/// Limits on the length and depth of a path, beyond any sensible use.
 const MAX_LENGTH: usize = 4096;
 const MAX_STEPS: usize = 100;
-/// Side by side in one bracket.
+/// The largest number of steps in one pair of brackets.
 const MAX_UNION: usize = 16;
 
 const EXAMPLES: &str = "a path is written as status.phase, spec.containers[0].image, \
     status.conditions[Ready].status or metadata.labels['app.kubernetes.io/name']";
 
-/// Reads a text that is a path as a whole.
+/// Parses a text that is one path.
 pub(super) fn whole(text: &str) -> Result<Path, SyntaxError> {
     let start = text.len() - text.trim_start().len();
     let (path, end) = path(text, start)?;
@@ -31,7 +31,7 @@ pub(super) fn whole(text: &str) -> Result<Path, SyntaxError> {
     }
 }
 
-/// Reads the path that starts at a byte of the text. Returns where it ends, too.
+/// Parses the path that starts at a byte of the text. Also returns its end.
 pub(super) fn path(text: &str, from: usize) -> Result<(Path, usize), SyntaxError> {
     let mut reader = Reader { text, at: from, in_filter: false, template: false };
     if text.len() > MAX_LENGTH {
@@ -44,7 +44,7 @@ pub(super) fn path(text: &str, from: usize) -> Result<(Path, usize), SyntaxError
             .second()
             .is_none_or(|next| next == '}' || ends_name(next) && next != '.' && next != '[');
     let steps = if bare {
-        // A dot alone is the object itself.
+        // A single dot is the object itself.
         reader.at += 1;
         Vec::new()
     } else {
@@ -59,11 +59,11 @@ pub(super) fn path(text: &str, from: usize) -> Result<(Path, usize), SyntaxError
     Ok((Path::new(steps), reader.at))
 }
 
-/// Reads the steps that start at a byte of a template. Returns where they end, too.
+/// Parses the steps that start at a byte of a template. Also returns their end.
 pub(super) fn steps(text: &str, from: usize) -> Result<(Vec<Step>, usize), SyntaxError> {
     let mut reader = Reader { text, at: from, in_filter: false, template: true };
     let _ = reader.take("$") || reader.take("@");
-    // A dot alone is the value itself.
+    // A single dot is the value itself.
     if reader.peek() == Some('.') && reader.second().is_none_or(|c| c == '}' || c.is_whitespace()) {
         return Ok((Vec::new(), reader.at + 1));
     }
@@ -84,7 +84,7 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     in_filter: bool,
-    /// Whether it may be all that templates have.
+    /// Whether the full syntax of templates is allowed.
     template: bool,
 }
 
@@ -127,7 +127,7 @@ impl Reader<'_> {
         SyntaxError::new(self.text, at, problem)
     }
 
-    /// Steps up to what can be none. The first one may lack its dot.
+    /// Parses as many steps as follow. The first may lack its dot.
     fn steps(&mut self, dot_may_lack: bool) -> Result<Vec<Step>, SyntaxError> {
         let mut steps = Vec::new();
         loop {
@@ -142,7 +142,7 @@ impl Reader<'_> {
                 }
                 Some('.') => {
                     self.next();
-                    // `.['a']` is a habit from other languages.
+                    // `.['a']` is valid in other dialects.
                     if self.peek() != Some('[') {
                         let step = self.field(&steps)?;
                         steps.push(step);
@@ -161,7 +161,7 @@ impl Reader<'_> {
     }
 
     fn field(&mut self, before: &[Step]) -> Result<Step, SyntaxError> {
-        // Labels and annotations have no fields, and dots are common in their names.
+        // Labels and annotations have no subfields, and dots are common in their names.
         let dots = matches!(before, [.., Step::Field(parent), Step::Field(last)]
             if parent == "metadata" && (last == "labels" || last == "annotations"));
         let start = self.at;
@@ -224,7 +224,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands in brackets without quotes.
+    /// Parses the unquoted content of brackets.
     fn bare(&mut self, start: usize) -> Result<Step, SyntaxError> {
         let ends: &[char] = if self.template { &[']', ','] } else { &[']'] };
         let Some(length) = self.rest().find(ends) else {
@@ -271,7 +271,7 @@ impl Reader<'_> {
         Ok(Step::Slice(places))
     }
 
-    /// A text, after its opening quote, up to the closing one.
+    /// Parses a string after its opening quote, up to the closing one.
     fn quoted(&mut self, quote: char) -> Result<String, SyntaxError> {
         let start = self.at - 1;
         let mut text = String::new();
@@ -285,7 +285,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A filter, at its question mark.
+    /// Parses a filter, starting at its question mark.
     fn filter(&mut self, start: usize) -> Result<Step, SyntaxError> {
         const HINT: &str = "a filter is written as conditions[?(@.type==\"Ready\")]";
         if self.in_filter {

@@ -55,7 +55,7 @@ fn names_may_have_dots() {
         "metadata.labels[app.kubernetes.io/name]",
         r"metadata.labels.app\.kubernetes\.io/name",
         r"{.metadata.labels.app\.kubernetes\.io/name}",
-        // Nothing else can be meant, as labels have no fields.
+        // Unambiguous, because labels have no subfields.
         "metadata.labels.app.kubernetes.io/name",
     ] {
         assert_eq!(found(path), [json!("shop")], "{path}");
@@ -170,7 +170,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Brackets make no difference between the fields and the names of elements.
+/// Brackets do not distinguish fields from names of elements.
 fn in_brackets(steps: &[Step]) -> Vec<Step> {
     let in_brackets = |step: &Step| match step {
         Step::Field(name) => Step::Named(name.clone()),
