@@ -1,4 +1,4 @@
-//! The queue between reflector and store.
+//! The queue between a reflector and a store.
 
 mod by_key;
 mod in_order;
@@ -19,31 +19,32 @@ use crate::{Deleted, Delta, Deltas, Error, Lister, Object, ObjectKey, ResourceVe
 use by_key::ByKey;
 use in_order::InOrder;
 
-/// Deltas that may wait before nothing more is read from the server: enough to let the reader and
-/// the writer of the cache work side by side.
+/// The number of queued deltas at which the reflector stops reading from the server. Enough to let the reader
+/// and the writer of the cache work in parallel.
 const QUEUE_DELTAS_MAX: usize = 1024;
-/// Deltas that are taken at once: the store is locked once for all of them.
+/// The number of deltas taken at once. The store is locked once for all of them.
 const BATCH_DELTAS_MAX: usize = 256;
 
-/// A queue of changes, in order or collected by key. Cheap to clone: one end writes, one pops.
+/// A queue of changes, either in strict order or grouped by key. Cheap to clone: one clone writes, another
+/// pops.
 #[derive(Clone)]
 pub struct DeltaFifo(Arc<Shared>);
 
 struct Shared {
-    /// What the consumer has: deletes are found by comparing with it.
+    /// The consumer's cache, which lists are compared with to find deletes.
     known: Lister,
     inner: Mutex<Inner>,
-    /// The length of the queue, set with `inner` locked; here too, so that the writer, which asks before each
-    /// change, needs no lock while there is room.
+    /// The length of the queue, set with `inner` locked. Stored here so that the writer, which checks it before
+    /// each change, needs no lock while there is room.
     len: AtomicUsize,
 }
 
 struct Inner {
     queue: Queue,
     closed: bool,
-    /// What is left of the first list; `None` before it came.
+    /// The number of changes of the first list that have not been popped; `None` before that list.
     initial: Option<usize>,
-    /// Something other than a list came first: there is nothing to wait for.
+    /// Whether something other than a list came first, so that there is no list to wait for.
     populated: bool,
     readers: Wakers,
     writers: Wakers,
@@ -55,18 +56,19 @@ enum Queue {
 }
 
 impl DeltaFifo {
-    /// Strict order, `Replace` as one delta: what informers use (client-go's `RealFIFO`).
+    /// Creates a queue in strict order, with a `Replace` as one delta. Informers use it. The counterpart of
+    /// client-go's `RealFIFO`.
     pub fn in_order(known: Lister) -> Self {
         Self::new(known, Queue::InOrder(InOrder::default()))
     }
 
-    /// All changes of one key together, keys in order of their first change (client-go's
-    /// `DeltaFIFO`).
+    /// Creates a queue that groups all changes of a key, with keys in order of their first change. The
+    /// counterpart of client-go's `DeltaFIFO`.
     ///
-    /// Deletes are found when a list is queued, by comparing it with `known` and with the queue: what
-    /// was popped has to be in `known` before more is queued. Pop in the task that runs the reflector,
-    /// as [`process_until`](crate::Reflector::process_until) does. Bookmarks and the versions of lists
-    /// are not queued.
+    /// When a list is queued, deletes are found by comparing it with `known` and with the queue. Popped
+    /// changes must therefore be in `known` before more is queued: pop in the task that runs the reflector,
+    /// as [`process_until`](crate::Reflector::process_until) does. Bookmarks and the versions of lists are
+    /// not queued.
     pub fn by_key(known: Lister) -> Self {
         Self::new(known, Queue::ByKey(ByKey::default()))
     }
@@ -78,13 +80,14 @@ impl DeltaFifo {
         Self(Arc::new(Shared { known, inner: Mutex::new(inner), len: AtomicUsize::new(0) }))
     }
 
-    /// Waits for the next change, or all changes of the next key. `None` once closed and empty.
+    /// Waits for the next change, or for all changes of the next key. Returns `None` once the queue is closed
+    /// and empty.
     pub async fn pop(&self) -> Option<Deltas> {
         poll_fn(|context| self.poll_pop(context, 1)).await
     }
 
-    /// Waits for changes and takes as many as there are, in order, up to a limit; a whole list comes
-    /// alone. By key it is the same as [`pop`](Self::pop).
+    /// Waits for changes and returns as many as are queued, in order, up to a limit. A whole list is returned
+    /// alone. For a queue by key this is the same as [`pop`](Self::pop).
     pub async fn pop_batch(&self) -> Option<Deltas> {
         poll_fn(|context| self.poll_pop_batch(context)).await
     }
@@ -107,7 +110,7 @@ impl DeltaFifo {
             return Poll::Pending;
         }
         let initial = !inner.has_synced();
-        // By key, a key is one place of the first list, however many deltas it has gathered.
+        // By key, each key counts once towards the first list, however many deltas it has collected.
         let places = match &inner.queue {
             Queue::InOrder(_) => deltas.len(),
             Queue::ByKey(_) => 1,
@@ -120,13 +123,14 @@ impl DeltaFifo {
         Poll::Ready(Some(Deltas { deltas, initial }))
     }
 
-    /// Whether the first list has been popped in full; at once if something else came first.
+    /// Returns whether the first list has been popped in full. If something else was queued first, this is
+    /// true at once.
     pub fn has_synced(&self) -> bool {
         self.0.inner.lock().has_synced()
     }
 
-    /// Queues a `Sync` for every known object of which nothing waits: what waits is newer. In order, a
-    /// list that waits is about every object.
+    /// Queues a `Sync` for every known object that has no queued change, since a queued change is newer. In
+    /// order, a queued list counts as a change of every object.
     pub fn resync(&self) {
         let known = self.0.known.list();
         self.write(|inner, _| match &mut inner.queue {
@@ -135,7 +139,7 @@ impl DeltaFifo {
         });
     }
 
-    /// Ends `pop`, once what waits has been popped. Wakes everything that waits for it.
+    /// Closes the queue: `pop` returns `None` once the queue is empty. Wakes all waiters.
     pub fn close(&self) {
         let mut inner = self.0.inner.lock();
         inner.closed = true;
@@ -144,8 +148,8 @@ impl DeltaFifo {
         readers.wake();
     }
 
-    /// Returns the changes of a key that wait, oldest first. An object of a list that waits is a
-    /// [`Delta::Replaced`], or [`Delta::Unreadable`] if it could not be kept.
+    /// Returns the queued changes of a key, oldest first. An object of a queued list is a
+    /// [`Delta::Replaced`], or a [`Delta::Unreadable`] if it could not be kept.
     pub fn get(&self, key: &ObjectKey) -> Vec<Delta> {
         match &self.0.inner.lock().queue {
             Queue::InOrder(queue) => queue.iter().flat_map(|delta| delta.about(key)).collect(),
@@ -153,7 +157,7 @@ impl DeltaFifo {
         }
     }
 
-    /// Returns all changes that wait, in the order in which they will be popped.
+    /// Returns all queued changes, in the order in which they will be popped.
     pub fn list(&self) -> Vec<Delta> {
         match &self.0.inner.lock().queue {
             Queue::InOrder(queue) => queue.iter().cloned().collect(),
@@ -161,8 +165,8 @@ impl DeltaFifo {
         }
     }
 
-    /// Returns the keys of which something waits, in order of their first change; also those within a
-    /// list that waits, and of objects that could not be kept.
+    /// Returns the keys that have queued changes, in order of their first change. This includes the keys
+    /// within a queued list and those of objects that could not be kept.
     pub fn keys(&self) -> Vec<ObjectKey> {
         match &self.0.inner.lock().queue {
             Queue::InOrder(queue) => queue.keys(),
@@ -170,12 +174,12 @@ impl DeltaFifo {
         }
     }
 
-    /// Entries waiting: changes, or keys.
+    /// Returns the number of queued entries: changes, or keys if the queue is by key.
     pub fn len(&self) -> usize {
         self.0.inner.lock().queue.len()
     }
 
-    /// Nothing waits.
+    /// Returns whether nothing is queued.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -256,7 +260,7 @@ impl ReflectorStore for DeltaFifo {
         Ok(())
     }
 
-    /// Only the in-order discipline knows where among the changes a bookmark belongs.
+    /// Queues a bookmark. Only a queue in order knows where among the changes it belongs.
     fn bookmark(&mut self, version: ResourceVersion) -> Result<()> {
         self.write(|inner, _| {
             if let Queue::InOrder(queue) = &mut inner.queue {

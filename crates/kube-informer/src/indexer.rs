@@ -1,9 +1,8 @@
 //! The store and its indexes, under one lock, written by one task.
 //!
-//! - Readers clone `Arc`s under the lock and do nothing else there; what one call gives is from one
-//!   moment, with the version of that moment.
-//! - Functions of users are never called under the lock.
-//! - Nothing that can be seen depends on the order of a randomly seeded map.
+//! - Readers only clone `Arc`s under the lock. Each call returns a consistent snapshot, with its version.
+//! - User functions are never called with the lock held.
+//! - Nothing observable depends on the order of a randomly seeded map.
 
 mod alive;
 mod applied;
@@ -29,10 +28,10 @@ pub use index::Index;
 pub(crate) use state::{Accept, Snapshot};
 pub(crate) use store::{Batch, Store};
 
-/// What a handle holds so that its informer goes on running; nothing in a store of one's own.
+/// Held by a handle to keep its informer running. `None` for a standalone store.
 pub(crate) type KeepAlive = Option<Arc<Alive>>;
 
-/// A store of one's own: what a reflector can fill without an informer.
+/// A standalone store, which a reflector can fill without an informer.
 ///
 /// ```
 /// use kube_informer::{Indexer, Object};
@@ -52,31 +51,30 @@ pub struct Indexer<K = Untyped> {
 }
 
 impl<K: 'static> Indexer<K> {
-    /// An empty store; the namespace index is built in.
+    /// Creates an empty store. The namespace index is built in.
     pub fn new() -> Self {
         Self { store: Store::new(), kind: PhantomData }
     }
 
-    /// An index by the value of a label. Asking twice gives the same index.
+    /// Returns an index by the value of a label. A second call with the same label returns the same index.
     pub fn index_by_label(&self, label: &str) -> Index<K> {
         Index::label(&self.store, None, label)
     }
 
-    /// An index by a field (`"spec.nodeName"`, `"spec.containers[*].image"`), read from the bytes. A
-    /// path that cannot be read is an error.
+    /// Returns an index by a field (`"spec.nodeName"`, `"spec.containers[*].image"`), which is read without
+    /// decoding the whole object. Fails if the path is invalid.
     pub fn index_by_field(&self, path: impl Into<FieldPath>) -> Result<Index<K>> {
         Index::field(&self.store, None, path.into())
     }
 
-    /// An index by the uid of the controller that owns the object.
+    /// Returns an index by the uid of the object's controller.
     pub fn index_by_controller(&self) -> Index<K> {
         Index::controller(&self.store, None)
     }
 
-    /// An index by any function that gives an `Option`, an array or a `Vec` of values, owned ones.
+    /// Returns an index by a function that returns an `Option`, an array or a `Vec` of owned values.
     ///
-    /// A name that another index has is an error. An object for which the function panics has no
-    /// values.
+    /// Fails if another index has this name. An object for which the function panics has no values.
     pub fn index_by<V>(
         &self,
         name: &str,
@@ -88,12 +86,12 @@ impl<K: 'static> Indexer<K> {
         Index::function(&self.store, None, name, values)
     }
 
-    /// Puts an object in, in place of the one that has its key, also if that one is newer.
+    /// Stores an object, replacing the one with the same key, even if that one is newer.
     pub fn put(&mut self, object: Object<K>) {
         self.write(vec![Delta::Updated(object.cast())], Accept::Any);
     }
 
-    /// Takes an object out. The version stays: nothing says at which one it went.
+    /// Removes an object. The version stays as it is, since the version of the removal is unknown.
     pub fn remove(&mut self, key: &ObjectKey) -> Option<Object<K>> {
         let object = self.store.get(key.into())?;
         let deleted = Deleted { object, final_state: FinalState::Unknown };
@@ -103,14 +101,14 @@ impl<K: 'static> Indexer<K> {
         }
     }
 
-    /// Applies changes that were popped from a queue, and returns the events that a handler is to
-    /// receive, in order (client-go's `processDeltas`).
+    /// Applies changes that were popped from a queue, and returns the events that a handler should receive, in
+    /// order. The counterpart of client-go's `processDeltas`.
     ///
-    /// It does what an informer does. The store, not the kind of a change, decides whether an object is
-    /// added or updated. Of a whole list, which is written at once, the deletes come first, then the
-    /// objects that changed, those that are new and those that are as they were; after the first one
-    /// comes [`Event::Synced`]. A state that is older than the stored one changes nothing, and bookmarks
-    /// move only the version. When this returns, the store has every change that the events tell of.
+    /// This does the same as an informer. The store, not the type of the change, decides whether an object is
+    /// added or updated. A whole list is written at once: its deletes come first, then the changed objects,
+    /// the new ones and the unchanged ones. The first list is followed by [`Event::Synced`]. A state that is
+    /// older than the stored one changes nothing, and bookmarks only advance the version. When this returns,
+    /// the store contains every change that the events describe.
     ///
     /// ```
     /// use kube_informer::{Delta, Deltas, Event, Indexer, Object, Untyped};
@@ -127,7 +125,7 @@ impl<K: 'static> Indexer<K> {
         events.into_iter().map(Event::cast).collect()
     }
 
-    /// The version that the store is at; empty before there is one.
+    /// Returns the version of the store; empty before there is one.
     pub fn resource_version(&self) -> ResourceVersion {
         self.store.resource_version()
     }
@@ -144,7 +142,7 @@ impl<K: 'static> Default for Indexer<K> {
     }
 }
 
-/// How many objects, and the version; no object.
+/// Shows the number of objects and the version, but no object.
 impl<K> fmt::Debug for Indexer<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let version = self.store.resource_version();
@@ -153,8 +151,8 @@ impl<K> fmt::Debug for Indexer<K> {
     }
 }
 
-/// A watch repeats itself and can be late: the same state again and an older state change nothing,
-/// unlike with [`Indexer::put`].
+/// A watch may repeat itself or be late: unlike with [`Indexer::put`], the same state or an older one changes
+/// nothing.
 impl<K: 'static> ReflectorStore for Indexer<K> {
     fn replace(
         &mut self,

@@ -1,4 +1,4 @@
-//! All deltas of a key together.
+//! A queue that groups all deltas of a key.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::{Deleted, Delta, Error, FinalState, List, Lister, Object, ObjectKey};
 
 #[derive(Default)]
 pub(super) struct ByKey {
-    /// Never an empty list of deltas.
+    /// No key has an empty list of deltas.
     items: HashMap<ObjectKey, Vec<Delta>>,
     /// Each key once, in order of its first delta.
     order: VecDeque<ObjectKey>,
@@ -18,7 +18,7 @@ impl ByKey {
     pub(super) fn push(&mut self, delta: Delta, known: &Lister) {
         let Some(object) = delta.object() else { return };
         let key = object.key().clone();
-        // A delete of what nobody knows is no news.
+        // A delete of an unknown object is no news.
         let unknown = |queue: &Self| !queue.items.contains_key(&key) && known.get(&key).is_none();
         if matches!(delta, Delta::Deleted(_)) && unknown(self) {
             return;
@@ -43,7 +43,7 @@ impl ByKey {
         }
     }
 
-    /// The new content first, then the deletes, also of what exists only in the queue.
+    /// Queues the new content, and then the deletes, including those of objects that exist only in the queue.
     pub(super) fn replace(&mut self, objects: Vec<Object>, unreadable: &[Error], known: &Lister) {
         let mut listed: HashSet<ObjectKey> =
             unreadable.iter().filter_map(|error| error.key().cloned()).collect();
@@ -66,7 +66,7 @@ impl ByKey {
         }
     }
 
-    /// What is gone is gone, also if its last state cannot be read.
+    /// Queues the delete of an object whose last state cannot be read.
     pub(super) fn unreadable(&mut self, error: &Error, deleted: bool, known: &Lister) {
         let Some(key) = error.key().filter(|_| deleted) else { return };
         let newest = self.items.get(key).and_then(|deltas| deltas.last()).and_then(Delta::object);
@@ -97,7 +97,7 @@ impl ByKey {
         self.items.get(key)
     }
 
-    /// All deltas, those of the first key first.
+    /// Returns all deltas, those of the first key first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Delta> {
         self.order.iter().flat_map(|key| &self.items[key])
     }
@@ -111,9 +111,9 @@ impl ByKey {
     }
 }
 
-/// Whether the second of two deletes in a row is the one to keep: that is the one that was seen, which knows
-/// the final state. But a store does not heed a delete that is older than what it has, which the one that was
-/// seen is if the server went back to a backup: then it is the tombstone.
+/// Returns whether the second of two consecutive deletes is the one to keep. An observed delete is preferred,
+/// because it has the final state. But a store ignores a delete that is older than the stored object. If the
+/// server was restored from a backup, the observed delete can be older, and then the tombstone is kept.
 fn is_better<'a>(
     again: &Deleted,
     last: &Deleted,

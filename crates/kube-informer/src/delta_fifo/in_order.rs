@@ -1,4 +1,4 @@
-//! One delta after the other, in the order of their arrival.
+//! A queue of deltas in order of arrival.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ impl InOrder {
         self.0.push_back(delta);
     }
 
-    /// A list comes alone; what else waits comes together, up to `max`.
+    /// Pops a list alone, or other deltas together, up to `max`.
     pub(super) fn pop(&mut self, max: usize) -> Vec<Delta> {
         let count = match self.0.iter().take(max).position(is_list) {
             Some(0) => 1,
@@ -24,7 +24,8 @@ impl InOrder {
         self.0.drain(..count).collect()
     }
 
-    /// Nothing while a list waits: that is about every known object, also about those that it deletes.
+    /// Queues nothing while a list is queued: the list affects every known object, including those that it
+    /// deletes.
     pub(super) fn resync(&mut self, known: List) {
         if self.0.iter().any(is_list) {
             return;
@@ -39,7 +40,7 @@ impl InOrder {
         self.0.iter()
     }
 
-    /// Also those within a list that waits.
+    /// Returns all keys, including those within a queued list.
     pub(super) fn keys(&self) -> Vec<ObjectKey> {
         let mut seen = HashSet::new();
         let keys = self.0.iter().flat_map(Delta::keys);

@@ -1,4 +1,4 @@
-//! The loop of a program that is made of the parts.
+//! The processing loop of a program that is built from the parts.
 
 use std::future::{Future, pending};
 use std::pin::pin;
@@ -8,16 +8,16 @@ use tokio::task::coop::consume_budget;
 use crate::{DeltaFifo, Deltas, Reflector};
 
 impl Reflector<DeltaFifo> {
-    /// Fills the queue, and calls `process` with everything that is popped from it, until `stop` is
-    /// ready: the low-level controller of client-go, `cache.New(config).Run(stop)`.
+    /// Fills the queue and calls `process` with everything that is popped from it, until `stop` completes. The
+    /// counterpart of client-go's low-level controller, `cache.New(config).Run(stop)`.
     ///
-    /// [`Indexer::process`](crate::Indexer::process) is what `process` usually calls. In order, changes
-    /// come in batches, as from [`pop_batch`](DeltaFifo::pop_batch).
+    /// `process` usually calls [`Indexer::process`](crate::Indexer::process). A queue in order delivers
+    /// changes in batches, as [`pop_batch`](DeltaFifo::pop_batch) does.
     ///
-    /// Once `stop` is ready, `process` is not called again: the queue is closed, and changes that are
-    /// still queued are dropped with it. Closing the queue ends this too, once it is empty. The calling
-    /// task does everything: the reflector queues nothing while `process` runs, and a panic in `process`
-    /// reaches the caller.
+    /// Once `stop` completes, `process` is not called again: the queue is closed, and changes that are still
+    /// queued are dropped. Closing the queue also ends this, once the queue is empty. Everything runs in the
+    /// calling task: the reflector queues nothing while `process` runs, and a panic in `process` reaches the
+    /// caller.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;

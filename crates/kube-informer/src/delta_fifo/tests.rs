@@ -30,8 +30,8 @@ fn unreadable(name: &str) -> Error {
     Error::new(crate::error::Cause::Unreadable { key }, "unreadable")
 }
 
-/// A delta in few letters: `+a1`, `~a2`, `-a2`, `-a1?` (final state unknown), `=a1` (replaced),
-/// `s a1` (sync), `[a1 b1]@5` (a whole list), `@7` (a bookmark), `!a` (unreadable).
+/// Formats a delta: `+a1`, `~a2`, `-a2`, `-a1?` (final state unknown), `=a1` (replaced), `s a1` (sync),
+/// `[a1 b1]@5` (a whole list), `@7` (a bookmark), `!a` (unreadable).
 fn short(delta: &Delta) -> String {
     let name = |object: &Object| format!("{}{}", object.name(), object.resource_version());
     match delta {
@@ -158,7 +158,7 @@ async fn d13_f5_close_wakes_every_waiting_pop() {
 
 type Waiting = Vec<tokio::task::JoinHandle<Option<usize>>>;
 
-/// Tasks that wait in `pop` or, if true, in `pop_batch`, and return how many changes they got.
+/// Spawns tasks that wait in `pop` or, if true, in `pop_batch`, and return the number of changes they got.
 async fn waiting_pops(queue: &DeltaFifo, batch: &[bool]) -> Waiting {
     let pop = |batch: bool| {
         let queue = queue.clone();
@@ -189,7 +189,7 @@ fn d13_f5_a_closed_queue_still_pops_what_waits() {
         assert_eq!(drain(&queue), ["+a1", "+b1"]);
         assert!(matches!(queue.pop().now_or_never(), Some(None)));
         assert!(matches!(queue.pop_batch().now_or_never(), Some(None)));
-        // What comes after is not refused: nothing that was seen is lost.
+        // Later changes are not refused: no observed change is lost.
         add(&queue, "c", 1);
         assert_eq!(pop(&queue).as_deref(), Some("+c1"));
     }
@@ -344,7 +344,7 @@ fn d14_f34_popped_deltas_say_whether_they_are_initial() {
     let expected = [("@1", true), ("[a1 b1]@2", true), ("+c3", false), ("[d4]@5", false)];
     assert_eq!(all(&queue), expected.map(|(delta, initial)| (delta.to_owned(), initial)));
 
-    // Without a list to wait for, nothing is initial.
+    // Without a list to wait for, no change is initial.
     let queue = DeltaFifo::in_order(nothing());
     add(&queue, "a", 1);
     replace(&queue, &[("a", 1)], "2");
@@ -370,7 +370,7 @@ fn an_object_that_cannot_be_read_is_gone_all_the_same_when_it_is_deleted() {
     assert_eq!(drain(&queue), [] as [&str; 0]);
     queue.unreadable(unreadable("a"), "3".into(), true).unwrap();
     assert_eq!(drain(&queue), ["-a1?"]);
-    // In a list it is there, so that it is not deleted.
+    // The list contains the object, so it is not deleted.
     queue.replace(vec![], vec![unreadable("a")], "4".into()).unwrap();
     assert_eq!(drain(&queue), [] as [&str; 0]);
 }

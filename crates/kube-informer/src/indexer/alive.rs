@@ -1,22 +1,22 @@
-//! The holders that keep an informer running.
+//! Shared ownership that keeps an informer running.
 
 use std::sync::Arc;
 
-/// Held by everything that could notice that an informer runs: handles, listers, indexes, handlers
-/// and streams. When the last holder is gone, something ends: the informer, or what came with a handle.
+/// Held by everything that can observe whether an informer runs: handles, listers, indexes, handlers and
+/// streams. When the last holder is dropped, the informer ends, or whatever else was tied to a handle.
 pub(crate) struct Alive {
     end: Option<Box<dyn FnOnce() + Send + Sync>>,
-    /// Ends after this one.
+    /// Dropped after this one has ended.
     _of: Option<Arc<Alive>>,
 }
 
 impl Alive {
-    /// Calls `end` when the last holder is gone.
+    /// Calls `end` when the last holder is dropped.
     pub(crate) fn new(end: impl FnOnce() + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { end: Some(Box::new(end)), _of: None })
     }
 
-    /// Keeps this, and calls another `end` before, when its own last holder is gone.
+    /// Wraps this one in another, which first calls its own `end` when its last holder is dropped.
     pub(crate) fn and(self: Arc<Self>, end: impl FnOnce() + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { end: Some(Box::new(end)), _of: Some(self) })
     }

@@ -1,4 +1,4 @@
-//! The effects of a write on the store, and the events that they are.
+//! The effects of a write on the store, and the corresponding events.
 
 use std::sync::Arc;
 
@@ -7,31 +7,31 @@ use crate::{Deleted, Event, Object};
 /// One effect of a write. Lists are shared between all listeners.
 #[derive(Clone, Debug)]
 pub(crate) enum Applied {
-    /// The object was not there.
+    /// A new object.
     Added(Object),
-    /// It was, as this.
+    /// A changed object, with its previous state.
     Updated { old: Object, new: Object },
-    /// It was there, and went.
+    /// An object that was stored and is gone.
     Deleted(Deleted),
-    /// Many objects, of which the same is to be said.
+    /// Many objects with the same effect.
     List(Listed, Arc<[Object]>),
     /// The first list is complete.
     Synced,
 }
 
-/// The event that the objects of a list are delivered as.
+/// The sort of a list, which decides the event that its objects are delivered as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Listed {
-    /// They are in the first list: each is added, as an initial one.
+    /// Objects of the first list: each is added, as initial.
     Initial,
-    /// A relist found them as they were: each is an update to the same version.
+    /// Objects that a relist found unchanged: each is an update to the same version.
     Unchanged,
-    /// All objects, since a resync period is over.
+    /// All objects, because a resync period has elapsed.
     Resync,
 }
 
 impl Applied {
-    /// The event that it is, or the list of which each object is one.
+    /// Returns the event, or the list whose objects are one event each.
     pub(crate) fn into_event(self) -> Result<Event, (Listed, Arc<[Object]>)> {
         match self {
             Applied::Added(object) => Ok(Event::Added { object, initial: false }),
@@ -44,7 +44,7 @@ impl Applied {
 }
 
 impl Listed {
-    /// The event that an object of such a list is.
+    /// Returns the event for an object of such a list.
     pub(crate) fn event(self, object: Object) -> Event {
         match self {
             Listed::Initial => Event::Added { object, initial: true },
@@ -54,7 +54,7 @@ impl Listed {
     }
 }
 
-/// All events, in order. The caller knows whether objects that are added are initial ones.
+/// Returns all events, in order. `initial` says whether added objects are part of the initial list.
 pub(super) fn events(applied: Vec<Applied>, initial: bool) -> Vec<Event> {
     let mut events = Vec::with_capacity(applied.len());
     for applied in applied {

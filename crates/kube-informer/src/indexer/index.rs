@@ -1,4 +1,4 @@
-//! Indexes: how the values of an object are found, and the handles that ask.
+//! Indexes: the functions that compute an object's values, and the handles for lookups.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{KeepAlive, Store};
 use crate::{FieldPath, List, Object, ObjectKey, Result, Untyped};
 
-/// An index of a store. It cannot name an index that does not exist, nor another store's. Keeps its
+/// A handle to an index of a store. It always refers to an existing index of its own store. It keeps its
 /// informer running. Cheap to clone.
 ///
-/// The index lasts as long as its handles: when the last one is dropped, the cache no longer keeps it
-/// up to date, and lookups by its name fail.
+/// An index lasts as long as its handles. When the last one is dropped, the cache stops maintaining the
+/// index, and lookups by its name fail.
 #[must_use = "an index goes when its last handle is dropped"]
 pub struct Index<K = Untyped> {
     owner: Arc<Owner>,
@@ -51,7 +51,7 @@ impl<K: 'static> Index<K> {
         Ok(Self::of(store.add_index(definition)?, keep))
     }
 
-    /// Nothing else can have its name.
+    /// Adds an index whose name is reserved, so that it cannot clash.
     fn built_in(store: &Arc<Store>, keep: KeepAlive, name: Arc<str>, source: Source) -> Self {
         Self::of(store.add_built_in_index(Definition::new(name, source)), keep)
     }
@@ -60,35 +60,35 @@ impl<K: 'static> Index<K> {
         Self { owner, keep, kind: PhantomData }
     }
 
-    /// The objects that have this value.
+    /// Returns the objects that have this value.
     pub fn get(&self, value: &str) -> List<K> {
         let Owner { store, definition } = &*self.owner;
         List::new(store.indexed(definition, value))
     }
 
-    /// The keys of the objects that have this value, sorted.
+    /// Returns the keys of the objects that have this value, sorted.
     pub fn keys(&self, value: &str) -> Vec<ObjectKey> {
         let mut keys: Vec<_> = self.get(value).iter().map(|object| object.key().clone()).collect();
         keys.sort_unstable();
         keys
     }
 
-    /// All values that some object has, sorted.
+    /// Returns all values that at least one object has, sorted.
     pub fn values(&self) -> Vec<Arc<str>> {
         let mut values = self.owner.store.index_values(&self.owner.definition);
         values.sort_unstable();
         values
     }
 
-    /// The objects that have a value in common with this one, each once. It need not be in the
-    /// cache; if it is, and has values, it is among them.
+    /// Returns the objects that share a value with this one, without duplicates. The object need not be
+    /// cached; if it is, and has values, the result includes it.
     pub fn matching(&self, object: &Object<K>) -> List<K> {
         let Owner { store, definition } = &*self.owner;
         let values = definition.values(&object.clone().cast());
         List::new(store.indexed_any(definition, &values))
     }
 
-    /// The name for lookups by name.
+    /// Returns the name of the index, for lookups by name.
     pub fn name(&self) -> &str {
         &self.owner.definition.name
     }
@@ -124,14 +124,14 @@ impl Drop for Owner {
     }
 }
 
-/// A name, and how the values of an object are found.
+/// The name of an index, and the source of its values.
 pub(super) struct Definition {
     pub(super) name: Arc<str>,
     source: Source,
     panics: AtomicU64,
 }
 
-/// Where the values of an object come from.
+/// The source of an object's values.
 pub(super) enum Source {
     Label(Arc<str>),
     Field(FieldPath),
@@ -139,7 +139,7 @@ pub(super) enum Source {
     Function(IndexFn),
 }
 
-/// A function of a program, without the type of its objects.
+/// A user function, with the type of its objects erased.
 type IndexFn = Box<dyn Fn(&Object) -> Vec<Arc<str>> + Send + Sync>;
 
 /// The name of the index that every store has.
@@ -151,15 +151,15 @@ impl Definition {
         Self { name, source, panics: AtomicU64::new(0) }
     }
 
-    /// Whether it is a function under a name that is kept for built-in indexes.
+    /// Returns whether this is a function under a name that is reserved for built-in indexes.
     pub(super) fn takes_built_in_name(&self) -> bool {
         let built_in = matches!(&*self.name, NAMESPACE | CONTROLLER)
             || ["label:", "field:"].iter().any(|prefix| self.name.starts_with(prefix));
         built_in && matches!(self.source, Source::Function(_))
     }
 
-    /// The values of an object, sorted, each once. This is the only place that calls functions of
-    /// users, and what calls it holds no lock.
+    /// Returns the values of an object, sorted and without duplicates. No other place calls user functions, and
+    /// callers hold no lock.
     pub(super) fn values(&self, object: &Object) -> Vec<Arc<str>> {
         let mut values = match &self.source {
             Source::Label(label) => {
@@ -176,10 +176,10 @@ impl Definition {
         values
     }
 
-    /// An object for which the function panics has no values.
+    /// Calls a user function. An object for which it panics has no values.
     fn contained(&self, function: &IndexFn, object: &Object) -> Vec<Arc<str>> {
         catch_unwind(AssertUnwindSafe(|| function(object))).unwrap_or_else(|_| {
-            // The text of the panic is left out: it may quote the object.
+            // The panic message is left out, because it may quote the object.
             if self.panics.fetch_add(1, Ordering::Relaxed) == 0 {
                 tracing::error!(
                     index = &*self.name,
@@ -192,12 +192,12 @@ impl Definition {
         })
     }
 
-    /// How often the function has panicked.
+    /// Returns how many times the function has panicked.
     pub(super) fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
     }
 
-    /// By the same thing. A function is never the same as another.
+    /// Returns whether both indexes have the same source. No two functions are the same.
     pub(super) fn is_same(&self, other: &Definition) -> bool {
         match (&self.source, &other.source) {
             (Source::Label(ours), Source::Label(theirs)) => ours == theirs,
@@ -208,12 +208,12 @@ impl Definition {
     }
 }
 
-/// The values of an object in each of some indexes, in their order.
+/// An object's values in several indexes, in the order of the indexes.
 #[derive(Default)]
 pub(super) struct Asked(Vec<Vec<Arc<str>>>);
 
 impl Asked {
-    /// Asks the indexes that were not asked `before`: a function is called once for a state.
+    /// Computes the values for the indexes that are not in `before`: a function is called once per state.
     pub(super) fn ask(
         &mut self,
         object: &Object,

@@ -1,17 +1,17 @@
-//! Content that is listed and watched in parts: one, or a namespace each.
+//! Content that is listed and watched as a whole, or in parts of one namespace each.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::ResourceVersion;
 
-/// The parts of a content, each with a version of its own.
+/// The parts of the content, each with its own version.
 pub(super) struct Parts(Vec<Part>);
 
 struct Part {
-    /// All of them, if this is the only part.
+    /// The namespace of the part; `None` if the only part is all namespaces.
     namespace: Option<Arc<str>>,
-    /// Empty before its first list, and where the server gives none.
+    /// Empty before the first list, or if the server provides none.
     version: ResourceVersion,
     listed: bool,
 }
@@ -33,13 +33,13 @@ impl Parts {
         Self(namespaces.iter().map(|namespace| Part::of(Some(namespace.clone()))).collect())
     }
 
-    /// The namespace that a part is; none if it is everything.
+    /// Returns the namespace of a part; `None` if it is everything.
     pub(super) fn namespace(&self, part: usize) -> Option<&str> {
         self.0.get(part)?.namespace.as_deref()
     }
 
-    /// The version goes on, never back: after a list, all that comes is of one history. No version at
-    /// all says nothing.
+    /// Advances the version of a part, never back: after a list, all changes are of one history. An empty
+    /// version has no effect.
     pub(super) fn advance(&mut self, part: usize, version: &ResourceVersion) {
         let Some(part) = self.0.get_mut(part) else { return };
         let older = *version < part.version;
@@ -48,25 +48,25 @@ impl Parts {
         }
     }
 
-    /// Whether a version is one that the part has left behind.
+    /// Returns whether a version is older than the part's.
     pub(super) fn is_before(&self, part: usize, version: &ResourceVersion) -> bool {
         self.0.get(part).is_some_and(|part| *version < part.version)
     }
 
-    /// A list says where its part is, whatever was before.
+    /// Sets the version of a part after a list, whatever it was before.
     pub(super) fn set(&mut self, part: usize, version: ResourceVersion) {
         if let Some(part) = self.0.get_mut(part) {
             (part.version, part.listed) = (version, true);
         }
     }
 
-    /// Every part has been listed.
+    /// Returns whether every part has been listed.
     pub(super) fn are_listed(&self) -> bool {
         self.0.iter().all(|part| part.listed)
     }
 
-    /// The version that the whole is at: that of the part that is least far; none before all are
-    /// listed, or where nobody can tell.
+    /// Returns the version of the whole: the lowest version of any part. It is empty before all parts are
+    /// listed, or if versions cannot be compared.
     pub(super) fn version(&self) -> ResourceVersion {
         let mut versions = self.0.iter().map(|part| &part.version);
         let first = versions.next().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One index: which slots have which values.
+//! An index: the values of each slot, and the slots of each value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
@@ -8,25 +8,25 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::index::{Definition, Owner};
 
-/// An index as the store keeps it. What a slot has is remembered by numbers: a function that gives
-/// something else the next time cannot leave anything behind.
+/// An index as the store keeps it. The values of each slot are recorded by number, so that a function that
+/// returns different values the next time leaves nothing behind.
 pub(super) struct Postings {
     pub(super) definition: Arc<Definition>,
-    /// With the last handle the index goes.
+    /// The index is removed with its last handle.
     pub(super) owner: Weak<Owner>,
     pub(super) values: Values,
     /// By slot.
     held: Vec<Held>,
-    /// The values of slots that hold several, in order.
+    /// The values of slots that have several, in order.
     many: BTreeMap<u32, Box<[u32]>>,
-    /// How many slots have an object whose values were not put in yet.
+    /// The number of slots with an object whose values have not been added yet.
     unset: usize,
 }
 
-/// What a slot has in an index.
+/// The values of a slot in an index.
 #[derive(Clone, Copy, PartialEq)]
 enum Held {
-    /// The object was there before the index, and its values were not put in yet.
+    /// The object is older than the index, and its values have not been added yet.
     Unset,
     None,
     One(u32),
@@ -34,7 +34,7 @@ enum Held {
 }
 
 impl Postings {
-    /// An index of a store in which these slots have an object.
+    /// Creates an index for a store that has objects in these slots.
     pub(super) fn new(owner: &Arc<Owner>, slots: impl Iterator<Item = u32>) -> Self {
         let (definition, owner) = (owner.definition.clone(), Arc::downgrade(owner));
         let (mut held, mut unset) = (Vec::new(), 0);
@@ -46,7 +46,7 @@ impl Postings {
         Self { definition, owner, values: Values::default(), held, many: BTreeMap::new(), unset }
     }
 
-    /// Every object is in the index: only now may anybody ask it.
+    /// Returns whether the index covers every object. Before that, it must not be queried.
     pub(super) fn is_complete(&self) -> bool {
         self.unset == 0
     }
@@ -55,14 +55,14 @@ impl Postings {
         self.held(slot) == Held::Unset
     }
 
-    /// The slot has these values from now on, and no others. They are sorted, each once.
+    /// Replaces the values of a slot. The new ones are sorted and without duplicates.
     pub(super) fn set(&mut self, slot: u32, texts: Vec<Arc<str>>) {
         if let ([text], Held::One(id)) = (&*texts, self.held(slot))
             && self.values.text(id) == &**text
         {
             return;
         }
-        // First in, then out, so that a value that stays keeps its number.
+        // Add before removing, so that a value that stays keeps its number.
         let mut new: Vec<u32> = texts.into_iter().map(|text| self.values.add(text, slot)).collect();
         new.sort_unstable();
         for id in self.take(slot) {
@@ -85,14 +85,14 @@ impl Postings {
         self.held[at] = held;
     }
 
-    /// The slot has no object any more.
+    /// Removes the values of a slot that no longer has an object.
     pub(super) fn clear(&mut self, slot: u32) {
         for id in self.take(slot) {
             self.values.remove(id, slot);
         }
     }
 
-    /// The numbers that the slot had; it has none now.
+    /// Takes out the numbers of a slot's values.
     fn take(&mut self, slot: u32) -> impl Iterator<Item = u32> + use<> {
         let held = self.held.get_mut(slot as usize);
         let (one, many) = match held.map(|held| std::mem::replace(held, Held::None)) {
@@ -112,12 +112,12 @@ impl Postings {
     }
 }
 
-/// Values under numbers, found by their text. A value whose last slot leaves goes with it.
+/// Numbered values, found by their text. A value is dropped with its last slot.
 #[derive(Default)]
 pub(super) struct Values {
     entries: Slab<Value>,
     by_text: HashTable<u32>,
-    /// Seeded at random, since users choose the texts; the order of this table is never visible.
+    /// Seeded at random, since users choose the texts. The order of this table is never visible.
     hasher: DefaultHashBuilder,
 }
 
@@ -126,15 +126,15 @@ struct Value {
     slots: Slots,
 }
 
-/// At least one slot. Half of all indexes are close to unique, and a lone slot needs no allocation;
-/// a tree is as small as a hash set of such small numbers, and gives them in order.
+/// At least one slot. Half of all indexes are nearly unique, and a single slot needs no allocation. A tree of
+/// such small numbers is as small as a hash set, and is ordered.
 enum Slots {
     One(u32),
     Many(BTreeSet<u32>),
 }
 
 impl Values {
-    /// The number of the value, which this slot now has.
+    /// Adds a slot to a value, and returns the value's number.
     pub(super) fn add(&mut self, text: impl AsRef<str> + Into<Arc<str>>, slot: u32) -> u32 {
         if let Some(id) = self.find(text.as_ref()) {
             if let Some(value) = self.entries.get_mut(id) {
@@ -150,7 +150,7 @@ impl Values {
         id
     }
 
-    /// This slot does not have the value any more.
+    /// Removes a slot from a value.
     pub(super) fn remove(&mut self, id: u32, slot: u32) {
         let Some(value) = self.entries.get_mut(id) else { return };
         if value.slots.remove(slot) {
@@ -172,7 +172,7 @@ impl Values {
         text_of(&self.entries, id)
     }
 
-    /// The slots that have this value, in order.
+    /// Returns the slots that have this value, in order.
     pub(super) fn slots(&self, text: &str) -> impl Iterator<Item = u32> {
         let value = self.find(text).and_then(|id| self.entries.get(id));
         let (one, many) = match value.map(|value| &value.slots) {
@@ -183,7 +183,7 @@ impl Values {
         one.into_iter().chain(many.into_iter().flatten().copied())
     }
 
-    /// How many slots have this value.
+    /// Returns the number of slots that have this value.
     pub(super) fn count(&self, text: &str) -> usize {
         match self.find(text).and_then(|id| self.entries.get(id)).map(|value| &value.slots) {
             Some(Slots::One(_)) => 1,
@@ -192,7 +192,7 @@ impl Values {
         }
     }
 
-    /// All values that some slot has.
+    /// Returns all values that at least one slot has.
     pub(super) fn texts(&self) -> Vec<Arc<str>> {
         self.entries.iter().map(|(_, value)| value.text.clone()).collect()
     }
@@ -213,7 +213,7 @@ impl Slots {
         }
     }
 
-    /// Whether any slot is left; if not, nothing was done.
+    /// Removes a slot unless it is the only one. Returns whether any other slot is left.
     fn remove(&mut self, slot: u32) -> bool {
         match self {
             Slots::One(known) => *known != slot,
@@ -228,8 +228,8 @@ impl Slots {
     }
 }
 
-/// Values under small numbers. What is visited in the order of the numbers is visited in the same
-/// order in every run, which no randomly seeded map can say.
+/// Numbered values. Iteration in the order of the numbers is the same in every run, unlike that of a randomly
+/// seeded map.
 pub(super) struct Slab<T> {
     entries: Vec<Option<T>>,
     free: Vec<u32>,
@@ -259,7 +259,7 @@ impl<T> Slab<T> {
         self.entries.get_mut(at as usize)?.as_mut()
     }
 
-    /// All of them with their numbers, in the order of those.
+    /// Returns all values with their numbers, in the order of the numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let numbered = self.entries.iter().enumerate();
         numbered.filter_map(|(at, entry)| Some((at as u32, entry.as_ref()?)))
@@ -269,7 +269,7 @@ impl<T> Slab<T> {
         self.entries.len() - self.free.len()
     }
 
-    /// One more than the greatest number that was ever given out.
+    /// Returns one more than the highest number ever assigned.
     pub(super) fn places(&self) -> usize {
         self.entries.len()
     }

@@ -1,4 +1,4 @@
-//! What is under the lock: objects in slots, found by key and by their values in indexes.
+//! The locked state: objects in slots, found by key and by their indexed values.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::{
     Deleted, Delta, Error, FinalState, KeyRef, Object, ObjectKey, ResourceVersion, Result,
 };
 
-/// The effects of a write, and the objects that it has let go of. Dropped only without the lock: it may
-/// contain types of the program, and their `Drop` is not ours.
+/// The effects of a write, and the objects that it released. It must be dropped without the lock held,
+/// because it may contain user types whose `Drop` runs user code.
 pub(crate) struct Written {
     pub(crate) applied: Vec<Applied>,
     let_go: Vec<Object>,
@@ -24,37 +24,37 @@ pub(crate) struct Written {
     asked: Vec<Arc<Definition>>,
 }
 
-/// Which states of an object that is there already go in.
+/// The states that may replace a stored object.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Accept {
-    /// Not the same state again, and not an older one: watches repeat themselves.
+    /// Newer states only, since watches repeat themselves.
     Newer,
-    /// Whatever comes.
+    /// Any state.
     Any,
 }
 
-/// The steps that make the content of a part that of a list.
+/// The steps that turn the content of a part into that of a list.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// The count of writes at which this is right.
+    /// The number of writes for which this plan is valid.
     writes: u64,
-    /// Where each object of the list goes.
+    /// The place of each object of the list.
     pub(super) places: Vec<Place>,
-    /// Slots of objects that the list does not have, sorted by key.
+    /// Slots of objects that the list does not contain, sorted by key.
     gone: Vec<u32>,
 }
 
-/// Where an object of a list goes.
+/// The place of a list's object in the store.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Place {
     New,
-    /// Another state of the object is there.
+    /// The slot has another state of the object.
     Other(u32),
-    /// It is there already.
+    /// The slot already has this state.
     Same(u32),
 }
 
-/// An object whose body has been packed after it was written.
+/// An object whose body was packed after it was stored.
 pub(super) struct Settled {
     pub(super) slot: u32,
     pub(super) plain: Object,
@@ -65,21 +65,21 @@ pub(super) struct Settled {
 pub(super) struct State {
     pub(super) objects: Slab<Object>,
     by_key: HashTable<u32>,
-    /// Seeded at random, since users choose the keys; the order of this table is never visible.
+    /// Seeded at random, since users choose the keys. The order of this table is never visible.
     hasher: DefaultHashBuilder,
-    /// Needs no memory of what a slot has: that is in the key.
+    /// Needs no record of each slot's value, which is part of the key.
     pub(super) namespaces: Values,
     indexes: Vec<Postings>,
-    /// How often functions of indexes that are gone have panicked.
+    /// The number of panics in the functions of removed indexes.
     past_panics: u64,
     pub(super) parts: Parts,
-    /// That of the parts, kept at hand.
+    /// The version of `parts`, cached.
     pub(super) version: ResourceVersion,
     pub(super) bytes: usize,
-    /// Of an object whose body may be packed once there is a dictionary.
+    /// The codec of an object whose body can be packed once there is a dictionary.
     unsettled: Option<Arc<Codec>>,
     pub(super) synced: bool,
-    /// Counts the writes, so that a plan knows whether it still holds.
+    /// The number of writes, which tells whether a plan is still valid.
     writes: u64,
 }
 
@@ -111,14 +111,13 @@ impl State {
                 written.let_go.push(object);
             }
             Delta::Deleted(deleted) => {
-                // The version of a missed delete is not known: what the object carries is older.
+                // The version of a missed delete is unknown: the one that the object has is older.
                 if deleted.final_state == FinalState::Known {
                     self.parts.advance(part, deleted.resource_version());
                 }
                 self.delete(deleted, written);
             }
-            // What is gone is gone, readable or not; what is there stays as it was when it could be
-            // read.
+            // A deleted object goes, readable or not. An existing one keeps its last readable state.
             Delta::Unreadable { error, version, deleted } => {
                 self.parts.advance(part, &version);
                 let gone = error.key().filter(|_| deleted).and_then(|key| self.find(key.into()));
@@ -126,7 +125,7 @@ impl State {
                 written.applied.extend(gone.map(tombstone));
             }
             Delta::Bookmark(version) => self.parts.advance(part, &version),
-            // A batch of its own.
+            // Always a batch of its own.
             Delta::ReplacedAll { .. } => {}
         }
     }
@@ -144,8 +143,8 @@ impl State {
         written.applied.extend(old.map(|old| Applied::Updated { old, new }));
     }
 
-    /// An object of a list that comes object by object. As in a whole list, any other state goes in: the
-    /// list may be of another history.
+    /// Stores an object of a list that arrives object by object. As with a whole list, any other state is
+    /// accepted, because the list may be of another history.
     fn put_listed(&mut self, new: Object, values: Asked, written: &mut Written) {
         let found = self.find(new.key().into()).map(|(_, stored)| stored);
         let same = |stored: &&Object| same_state(&new, stored) && new.same_content(stored);
@@ -166,13 +165,13 @@ impl State {
         let Some(stored) = found.map(|(slot, _)| slot).and_then(|slot| self.remove(slot)) else {
             return written.let_go.push(object);
         };
-        // A delete that was seen says how the object went; otherwise we know what we have.
+        // An observed delete has the final state; otherwise the stored state is the best known.
         let (object, other) = if known { (object, stored) } else { (stored, object) };
         written.let_go.push(other);
         written.applied.push(Applied::Deleted(Deleted { object, final_state }));
     }
 
-    /// Finds the steps that make the content of a part this. Nothing is done yet.
+    /// Plans the steps that turn the content of a part into a list, without changing anything.
     pub(super) fn plan<'a>(
         &self,
         part: usize,
@@ -180,7 +179,7 @@ impl State {
         keep: &[ObjectKey],
         version: &ResourceVersion,
     ) -> Plan {
-        // Of another history, in which the same version may be another state's.
+        // A list of another history, in which the same version may be a different state.
         let goes_back = self.parts.is_before(part, version);
         let is_same = |new: &Object, stored: &Object| {
             same_state(new, stored) && (!goes_back || new.same_content(stored))
@@ -199,8 +198,8 @@ impl State {
             Some((slot, _)) => Place::Other(slot),
         };
         let places = objects.map(place).collect();
-        // A version that the list has not come to is of another history: against it, what is yet to come
-        // of this one would look old.
+        // A version that the list has not reached is of another history. Compared with it, later states of
+        // this history would look old.
         let is_ahead = |key: &&ObjectKey| {
             self.find((*key).into())
                 .is_some_and(|(_, stored)| *version < *stored.resource_version())
@@ -221,12 +220,12 @@ impl State {
         }
     }
 
-    /// Whether nothing was written since the plan was made.
+    /// Returns whether nothing was written since the plan was made.
     pub(super) fn holds(&self, plan: &Plan) -> bool {
         plan.writes == self.writes
     }
 
-    /// Does it. What is said of it begins with the deletes: what follows is the whole new content.
+    /// Carries out a plan. The effects start with the deletes; the rest is the whole new content.
     pub(super) fn replace(
         &mut self,
         part: usize,
@@ -239,7 +238,7 @@ impl State {
         self.parts.set(part, version);
         let initial = !self.synced;
         let (mut added, mut unchanged) = (Vec::new(), Vec::new());
-        // First out, then in, so that the new ones take the places of those that went.
+        // Remove before adding, so that new objects reuse the slots.
         let gone = plan.gone.into_iter().filter_map(|slot| self.remove(slot));
         written.applied.extend(gone.map(tombstone));
         for ((object, values), place) in list.into_iter().zip(plan.places) {
@@ -270,7 +269,7 @@ impl State {
         }
     }
 
-    /// The objects in these slots, and the version.
+    /// Returns the objects in these slots, and the version.
     pub(super) fn read(&self, slots: impl Iterator<Item = u32>) -> Snapshot {
         let objects = slots.filter_map(|slot| self.objects.get(slot).cloned());
         (objects.collect(), self.version.clone())
@@ -297,7 +296,7 @@ impl State {
         self.set_values(slot, values);
     }
 
-    /// Another object of the same key.
+    /// Replaces an object with another one of the same key.
     fn exchange(&mut self, slot: u32, object: Object, values: Asked) -> Option<Object> {
         self.note_unsettled(&object);
         let place = self.objects.get_mut(slot)?;
@@ -328,14 +327,15 @@ impl State {
         }
     }
 
-    /// The objects whose bodies are plain for want of a dictionary, if there is one now.
+    /// Returns the objects whose bodies are plain because there was no dictionary, if there is one now.
     pub(super) fn unsettled(&self) -> Option<Vec<(u32, Object)>> {
         self.unsettled.as_ref()?.settled()?;
         let objects = self.objects.iter().filter(|(_, object)| object.codec().is_unsettled());
         Some(objects.map(|(slot, object)| (slot, object.clone())).collect())
     }
 
-    /// Puts in the same objects, packed, where they are still there. What they replace is left in `settled`.
+    /// Replaces objects that are still stored with their packed versions. The replaced ones are left in
+    /// `settled`.
     pub(super) fn settle(&mut self, settled: &mut [Settled]) {
         self.unsettled = None;
         for Settled { slot, plain, packed } in settled {
@@ -353,19 +353,19 @@ impl State {
         }
     }
 
-    /// The indexes that there are, to be asked without the lock.
+    /// Returns the definitions of all indexes, whose functions are called without the lock held.
     pub(super) fn definitions(&self) -> Vec<Arc<Definition>> {
         self.indexes.iter().map(|index| index.definition.clone()).collect()
     }
 
-    /// Whether these are the indexes that there are.
+    /// Returns whether these are the current indexes.
     pub(super) fn has_definitions(&self, asked: &[Arc<Definition>]) -> bool {
         let same = |(index, asked): (&Postings, _)| Arc::ptr_eq(&index.definition, asked);
         self.indexes.len() == asked.len() && self.indexes.iter().zip(asked).all(same)
     }
 
-    /// A new index. From now on every write keeps it up to date; what was there before is missing.
-    /// False if its name is taken by an index that is not about to go.
+    /// Adds an index. Every write from now on keeps it up to date; objects that are already stored are missing.
+    /// Returns false if its name is taken by an index that is not about to be removed.
     pub(super) fn register_new(&mut self, owner: &Arc<Owner>) -> bool {
         let mut alive = self.indexes.iter().filter(|index| index.owner.strong_count() > 0);
         let taken = alive.any(|index| index.definition.name == owner.definition.name);
@@ -375,7 +375,7 @@ impl State {
         !taken
     }
 
-    /// The index by what this is by, a new one if there is none.
+    /// Returns the existing index with the same source, or adds this one.
     pub(super) fn register(&mut self, owner: &Arc<Owner>) -> Arc<Owner> {
         let same = |index: &&mut Postings| index.definition.is_same(&owner.definition);
         if let Some(index) = self.indexes.iter_mut().find(same)
@@ -392,7 +392,7 @@ impl State {
         self.indexes.push(Postings::new(owner, slots));
     }
 
-    /// Takes out an index whose last handle is gone.
+    /// Removes an index whose last handle was dropped.
     pub(super) fn unregister(&mut self, definition: &Arc<Definition>) -> Option<Postings> {
         let same = |index: &Postings| Arc::ptr_eq(&index.definition, definition);
         let at = self.indexes.iter().position(same)?;
@@ -409,7 +409,7 @@ impl State {
         self.indexes.iter().find(|index| Arc::ptr_eq(&index.definition, definition))
     }
 
-    /// The index of this name that every object is in.
+    /// Returns the index of this name, if it covers every object.
     pub(super) fn index_named(&self, name: &str) -> Result<&Postings> {
         let mut complete = self.indexes.iter().filter(|index| index.is_complete());
         complete.clone().find(|index| *index.definition.name == *name).ok_or_else(|| {
@@ -422,7 +422,7 @@ impl State {
         })
     }
 
-    /// What is missing in an index.
+    /// Returns the objects that are missing in an index.
     pub(super) fn unset(&self, definition: &Arc<Definition>) -> Vec<(u32, Object)> {
         let Some(index) = self.index(definition).filter(|index| !index.is_complete()) else {
             return Vec::new();
@@ -431,8 +431,8 @@ impl State {
         unset.map(|(slot, object)| (slot, object.clone())).collect()
     }
 
-    /// Puts in what was missing. A slot that is still unset has the object that it had when the
-    /// index came: a write sets all values, for this object or a newer one.
+    /// Adds the missing values. A slot that is still unset has the object that it had when the index was added,
+    /// because a write sets all values.
     pub(super) fn fill(
         &mut self,
         definition: &Arc<Definition>,
@@ -460,12 +460,12 @@ impl Written {
     }
 }
 
-/// A delete that was missed, of what we know.
+/// Returns a missed delete, with the last known state.
 fn tombstone(object: Object) -> Applied {
     Applied::Deleted(Deleted { object, final_state: FinalState::Unknown })
 }
 
-/// The same state again. Without a version nobody can tell.
+/// Returns whether both are the same state. Without a version there is no way to tell.
 fn same_state(new: &Object, stored: &Object) -> bool {
     !new.resource_version().is_empty() && new.same_version(stored)
 }

@@ -1,7 +1,7 @@
 //! The store: one lock, one writer, any number of readers.
 //!
-//! Functions of users are called before the lock is taken, and objects that nobody needs any more
-//! are dropped after it was given back.
+//! User functions are called before the lock is taken, and objects that are no longer needed are dropped
+//! after it is released.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::{Delta, Error, KeyRef, Object, ObjectKey, ResourceVersion, Result};
 pub(crate) enum Batch {
     /// Changes, in order.
     Deltas(Vec<Delta>),
-    /// The whole content of a part. Objects with the keys in `keep` are in the list but could not be
-    /// read: they stay as they are. Of several with one key the last one counts.
+    /// The whole content of a part. Objects with the keys in `keep` are in the list but could not be read:
+    /// they stay as they are. If several objects have the same key, the last one counts.
     List { objects: Vec<Object>, keep: Vec<ObjectKey>, version: ResourceVersion },
 }
 
 impl Batch {
-    /// As few steps as these take, in order: a list is one of its own.
+    /// Splits deltas into as few batches as possible, in order. A list is a batch of its own.
     pub(crate) fn of(deltas: Vec<Delta>) -> impl Iterator<Item = Self> {
         let mut rest = deltas;
         let is_list = |delta: &Delta| matches!(delta, Delta::ReplacedAll { .. });
         std::iter::from_fn(move || {
-            // All of them, nearly always: a queue in order gives out a list alone.
+            // Nearly always all of them: a queue in order returns a list alone.
             let end = rest.iter().position(is_list).unwrap_or(rest.len()).max(1);
             let after = rest.split_off(end.min(rest.len()));
             let mut run = std::mem::replace(&mut rest, after);
@@ -48,17 +48,17 @@ impl Batch {
     }
 }
 
-/// A batch, and what the indexes say of it.
+/// A batch, with its values for the indexes.
 struct Prepared {
     part: usize,
     accept: Accept,
-    /// The indexes that were asked.
+    /// The indexes whose values were computed.
     asked: Vec<Arc<Definition>>,
     work: Work,
 }
 
 enum Work {
-    /// The values for the indexes are left out if there are none.
+    /// Without any indexes, the values are left out.
     Deltas(Vec<Delta>, Vec<Asked>),
     List {
         list: Vec<(Object, Asked)>,
@@ -68,10 +68,10 @@ enum Work {
     },
 }
 
-/// The objects of one informer and their indexes. No type parameter: compiled once.
+/// The objects of one informer and their indexes. Without a type parameter, so that it is compiled once.
 ///
-/// It is made for one writer. Were there two, each write would still be whole, and their order that
-/// of the lock.
+/// Designed for one writer. With two, each write would still be atomic, in the order in which they take the
+/// lock.
 #[derive(Default)]
 pub(crate) struct Store {
     state: RwLock<State>,
@@ -82,18 +82,18 @@ impl Store {
         Arc::default()
     }
 
-    /// For a content that is listed and watched in parts, a namespace each.
+    /// Creates a store whose content is listed and watched per namespace.
     pub(crate) fn of_namespaces(namespaces: &[Arc<str>]) -> Arc<Self> {
         let store = Self::default();
         store.state.write().parts = Parts::of_namespaces(namespaces);
         Arc::new(store)
     }
 
-    /// Writes a batch at once, as changes of a part of the content, with a lock of the caller's held;
-    /// gives that lock back with what came of it.
+    /// Writes a batch atomically, as changes of a part of the content, while the caller holds a lock of its
+    /// own. Returns that lock with the effects.
     ///
-    /// The indexes are asked before: their functions are users' code. If the content or the indexes
-    /// have changed by the time the lock is there, that is done again.
+    /// The values for the indexes are computed first, because their functions are user code. If the content
+    /// or the indexes have changed by the time that the lock is taken, they are computed again.
     pub(crate) fn write<G>(
         &self,
         part: usize,
@@ -127,7 +127,7 @@ impl Store {
         self.ask(Prepared { part, accept, asked: Vec::new(), work })
     }
 
-    /// Packs the bodies of objects that came before there was a dictionary for them.
+    /// Packs the bodies of objects that arrived before there was a dictionary.
     fn settle(&self, unsettled: Vec<(u32, Object)>) {
         let settle = |(slot, plain): (u32, Object)| {
             let mut packed = plain.clone();
@@ -137,7 +137,7 @@ impl Store {
         self.state.write().settle(&mut settled);
     }
 
-    /// Asks the indexes that were not asked yet. The caller holds no lock.
+    /// Computes the values for the indexes that have none yet. The caller holds no lock.
     fn ask(&self, mut prepared: Prepared) -> Prepared {
         let state = self.state.read();
         let (definitions, unsettled) = (state.definitions(), state.unsettled());
@@ -158,7 +158,7 @@ impl Store {
                 let objects = list.iter().map(|(object, _)| object);
                 *plan = state.plan(prepared.part, objects, keep, version);
                 drop(state);
-                // Most of what a relist brings is there already.
+                // Most objects of a relist are already stored.
                 for ((object, values), place) in list.iter_mut().zip(&plan.places) {
                     if !matches!(place, Place::Same(_)) {
                         values.ask(object, &before, &definitions);
@@ -172,7 +172,7 @@ impl Store {
         prepared
     }
 
-    /// Writes it, or gives it back if it has to be prepared again.
+    /// Writes the batch, or returns it if it has to be prepared again.
     fn commit(&self, prepared: Prepared) -> Result<Written, Box<Prepared>> {
         let mut state = self.state.write();
         let planned = match &prepared.work {
@@ -200,12 +200,12 @@ impl Store {
         Ok(written)
     }
 
-    /// Whether the first list is in.
+    /// Returns whether the first list is complete.
     pub(crate) fn has_synced(&self) -> bool {
         self.state.read().synced
     }
 
-    /// Whether the first list is in, and the version, of one moment.
+    /// Returns whether the first list is complete, and the version at the same moment.
     pub(crate) fn progress(&self) -> (bool, ResourceVersion) {
         let state = self.state.read();
         (state.synced, state.version.clone())
@@ -219,12 +219,12 @@ impl Store {
         self.state.read().objects.len()
     }
 
-    /// Bytes that the objects take, about.
+    /// Returns the approximate number of bytes that the objects take.
     pub(crate) fn memory(&self) -> usize {
         self.state.read().bytes
     }
 
-    /// How often functions of indexes have panicked.
+    /// Returns how many times the functions of indexes have panicked.
     pub(crate) fn index_panics(&self) -> u64 {
         self.state.read().index_panics()
     }
@@ -233,24 +233,24 @@ impl Store {
         self.state.read().find(key).map(|(_, object)| object.clone())
     }
 
-    /// All objects.
+    /// Returns all objects.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let state = self.state.read();
         (state.objects.iter().map(|(_, object)| object.clone()).collect(), state.version.clone())
     }
 
-    /// The objects of a namespace.
+    /// Returns the objects of a namespace.
     pub(crate) fn namespace(&self, namespace: &str) -> Snapshot {
         let state = self.state.read();
         state.read(state.namespaces.slots(namespace))
     }
 
-    /// How many objects a namespace has.
+    /// Returns the number of objects in a namespace.
     pub(crate) fn namespace_len(&self, namespace: &str) -> usize {
         self.state.read().namespaces.count(namespace)
     }
 
-    /// A new index, once every object is in it.
+    /// Adds an index, and returns once it covers every object.
     pub(super) fn add_index(self: &Arc<Self>, definition: Definition) -> Result<Arc<Owner>> {
         let owner = Owner::new(self, definition);
         let is_new =
@@ -266,7 +266,7 @@ impl Store {
         Ok(owner)
     }
 
-    /// The index by this, a new one if there is none, once every object is in it.
+    /// Returns the index with this source, adding it if there is none, once it covers every object.
     pub(super) fn add_built_in_index(self: &Arc<Self>, definition: Definition) -> Arc<Owner> {
         let owner = self.register(&Owner::new(self, definition));
         self.fill_index(&owner);
@@ -277,8 +277,8 @@ impl Store {
         self.state.write().register(owner)
     }
 
-    /// Every write from now on has values for this index. So whatever is unset now is either filled in
-    /// here or, if it changes before that, by the write that changes it.
+    /// Fills a new index. Every write from now on has values for it, so an object that is missing now is
+    /// filled in here or, if it changes first, by the write that changes it.
     fn fill_index(&self, owner: &Owner) {
         let definition = &owner.definition;
         let unset = self.state.read().unset(definition);
@@ -292,7 +292,7 @@ impl Store {
         drop(removed);
     }
 
-    /// Whether there are bodies that a write would pack first.
+    /// Returns whether there are bodies that the next write would pack.
     #[cfg(test)]
     pub(super) fn is_unsettled(&self) -> bool {
         self.state.read().unsettled().is_some()
@@ -303,13 +303,13 @@ impl Store {
         self.state.is_locked()
     }
 
-    /// The objects that have a value in an index.
+    /// Returns the objects that have a value in an index.
     pub(super) fn indexed(&self, index: &Arc<Definition>, value: &str) -> Snapshot {
         let state = self.state.read();
         state.read(state.index(index).into_iter().flat_map(|index| index.values.slots(value)))
     }
 
-    /// The objects that have any of these values, each once.
+    /// Returns the objects that have any of these values, without duplicates.
     pub(super) fn indexed_any(&self, index: &Arc<Definition>, values: &[Arc<str>]) -> Snapshot {
         let state = self.state.read();
         let index = state.index(index).into_iter();
@@ -319,13 +319,13 @@ impl Store {
         state.read(slots.into_iter())
     }
 
-    /// All values that some object has, in no order.
+    /// Returns all values that at least one object has, in no particular order.
     pub(super) fn index_values(&self, index: &Arc<Definition>) -> Vec<Arc<str>> {
         let state = self.state.read();
         state.index(index).map(|index| index.values.texts()).unwrap_or_default()
     }
 
-    /// The objects that have a value in the index of this name.
+    /// Returns the objects that have a value in the index of this name.
     pub(crate) fn by_index(&self, name: &str, value: &str) -> Result<Snapshot> {
         if name == NAMESPACE {
             return Ok(self.namespace(value));
@@ -335,7 +335,7 @@ impl Store {
     }
 }
 
-/// Of several objects with one key the last one.
+/// Keeps only the last of several objects with the same key.
 fn last_of_each_key(objects: Vec<Object>) -> Vec<(Object, Asked)> {
     let mut keys = HashSet::with_capacity(objects.len());
     let backwards = objects.into_iter().rev().filter(|object| keys.insert(object.key().clone()));

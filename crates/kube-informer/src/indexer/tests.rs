@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::*;
 use crate::Lister;
 
-/// `shop/web@7` is the object of that key at that version.
+/// Parses an object: `shop/web@7` is the object of that key at that version.
 fn object(text: &str) -> Object {
     labelled(text, &[])
 }
@@ -62,7 +62,7 @@ fn write(store: &Store, deltas: Vec<Delta>, accept: Accept) -> Vec<Applied> {
     batches.flat_map(|batch| store.write(0, batch, accept, || ()).0.applied).collect()
 }
 
-/// Objects with the keys in `keep` are in the list, too, but could not be read.
+/// Replaces the content. Objects with the keys in `keep` are in the list, too, but could not be read.
 fn replace(store: &Store, objects: Vec<Object>, keep: &[&str], version: &str) -> Vec<Applied> {
     let unreadable = keep.iter().map(|key| unreadable(key)).collect();
     apply(store, vec![Delta::ReplacedAll { objects, unreadable, version: version.into() }])
@@ -72,8 +72,8 @@ fn unreadable(key: &str) -> Error {
     Error::new(crate::error::Cause::Unreadable { key: Some(key.parse().unwrap()) }, "no metadata")
 }
 
-/// The effects of a write, as text: `+a@1`, `a@1>a@2`, `-a@3`, `?a@3` for a missed delete, and of lists
-/// `*a@1` initial, `=a@1` unchanged.
+/// Formats the effects of a write: `+a@1`, `a@1>a@2`, `-a@3`, `?a@3` for a missed delete, and for lists `*a@1`
+/// initial, `=a@1` unchanged.
 fn said(applied: &[Applied]) -> String {
     let one = |applied: &Applied| match applied {
         Applied::Added(object) => format!("+{}", text(object)),
@@ -103,7 +103,7 @@ fn texts<'a, K: 'a>(objects: impl IntoIterator<Item = &'a Object<K>>) -> String 
     objects.into_iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
-/// The whole content, and the version.
+/// Returns the whole content, and the version.
 fn content(store: &Store) -> String {
     let (objects, version) = store.snapshot();
     format!("{} at {version}", texts(&objects))
@@ -113,7 +113,7 @@ fn put(store: &Store, text: &str) -> String {
     said(&apply(store, vec![put_delta(object(text))]))
 }
 
-/// An index by the parts of the label `tags`, separated by dots: none, one or many values.
+/// Returns an index by the parts of the label `tags`, separated by dots: none, one or many values.
 fn by_tags(store: &Arc<Store>) -> Index {
     named(store, "tags", |object| {
         let tags = object.labels().get("tags").unwrap_or_default();

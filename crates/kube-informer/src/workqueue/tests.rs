@@ -18,7 +18,7 @@ fn queue() -> WorkQueue<&'static str> {
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Takes a task that has to be there.
+/// Takes a task that must be ready.
 fn take<T: Task>(queue: &WorkQueue<T>) -> InProgress<T> {
     queue.try_get().expect("a task is ready")
 }
@@ -67,7 +67,7 @@ fn wq4_adds_while_a_worker_has_a_task_are_one_more_run() {
     assert_eq!(queue.status().adds, 2);
 }
 
-/// A task that asks its queue something when it is dropped.
+/// A task that queries its queue when it is dropped.
 #[derive(Clone)]
 struct Asks(u8, Arc<OnceLock<WorkQueue<Asks>>>);
 
@@ -91,7 +91,7 @@ impl Hash for Asks {
     }
 }
 
-/// A task that the queue does not keep was dropped under its lock.
+/// A regression: a task that the queue does not keep was dropped with its lock held.
 #[test]
 fn a_task_may_use_the_queue_when_it_is_dropped() {
     let queue = WorkQueue::with_rate_limiter(ItemExponential::new(MS, MS));

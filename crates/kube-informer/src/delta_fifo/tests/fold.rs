@@ -1,5 +1,5 @@
-//! A server, a queue and a store: whatever happens, the events of `Indexer::process` add up to the store,
-//! and after a list the store is the server.
+//! A server, a queue and a store. In every history, the events of `Indexer::process` add up to the store, and
+//! after a list the store equals the server.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,9 @@ enum Step {
     PutUnseen(&'static str),
     DeleteUnseen(&'static str),
     List,
-    /// The server goes back to a backup, and is listed.
+    /// The server is restored from a backup, and is listed.
     Restore,
-    /// The same, and the watch goes on as if nothing had happened.
+    /// The server is restored from a backup, and the watch continues as if nothing had happened.
     RestoreUnseen,
     Backup,
     Bookmark,
@@ -127,7 +127,7 @@ impl World {
         object
     }
 
-    /// The object as it went.
+    /// Deletes an object, and returns its final state.
     fn delete(&mut self, name: &'static str) -> Option<Object> {
         self.server.objects.remove(name)?;
         self.server.version += 1;
@@ -197,8 +197,8 @@ fn assert_folds(steps: &[Step]) {
     }
 }
 
-/// Found by chance: the delete that was seen is of a history in which versions are lower, and was kept in
-/// place of the tombstone.
+/// Found by random testing: the observed delete was of a history with lower versions, and was kept in place
+/// of the tombstone.
 #[test]
 fn a_delete_that_a_list_shows_is_not_lost_to_an_older_one_that_was_seen() {
     let after_a_backup = [

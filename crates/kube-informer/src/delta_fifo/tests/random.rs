@@ -1,4 +1,4 @@
-//! Random writes and pops: what can be asked of a queue agrees with what is popped.
+//! Random writes and pops: the queries of a queue agree with what is popped.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ fn queues() -> [DeltaFifo; 2] {
     [DeltaFifo::by_key(known.clone()), DeltaFifo::in_order(known)]
 }
 
-/// Does everything but pop. The version says when.
+/// Performs any step except a pop. The version serves as the time.
 fn write(queue: &DeltaFifo, step: &Step, version: u32) {
     let (mut store, at) = (queue.clone(), ResourceVersion::from(u64::from(version)));
     match step {
@@ -63,7 +63,7 @@ fn write(queue: &DeltaFifo, step: &Step, version: u32) {
     }
 }
 
-/// The changes of each object, a list taken apart.
+/// Returns the changes of each object, with lists split into their objects.
 fn by_name(deltas: &[Delta]) -> Vec<(ObjectKey, String)> {
     let mut all = vec![];
     for delta in deltas {

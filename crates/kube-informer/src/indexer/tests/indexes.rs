@@ -1,4 +1,4 @@
-//! Indexes: what they have, and when.
+//! Indexes: their content, and when it is complete.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -61,7 +61,7 @@ fn s3_keys_are_sorted_and_lists_are_in_the_order_of_their_places() {
     apply(&store, all.map(|text| put_delta(tagged(text, "x"))).into());
     assert_eq!(keys(&index, "x"), "z a/b a/z c/b");
     assert_eq!(texts(&index.get("x")), all.join(" "));
-    // The place of one that went is taken by the next.
+    // The next object takes the slot of the one that was deleted.
     apply(&store, vec![deleted(object("a/z@5")), put_delta(tagged("n@6", "x"))]);
     assert_eq!(texts(&index.get("x")), "c/b@1 n@6 a/b@3 z@4");
     assert_eq!(texts(&lister(&store).list()), "c/b@1 n@6 a/b@3 z@4");
@@ -122,7 +122,7 @@ fn s13_a_taken_name_is_a_conflict_until_the_index_that_has_it_goes() {
     assert_eq!(values(&add("tags").unwrap()), "other");
 }
 
-/// Before, they stayed, and their functions were called for every write.
+/// A regression: indexes without handles used to stay, and their functions were called for every write.
 #[test]
 fn an_index_goes_with_its_last_handle() {
     let store = Store::new();
@@ -141,7 +141,7 @@ fn an_index_goes_with_its_last_handle() {
     assert_eq!(calls.load(Ordering::Relaxed), 1);
     assert!(store.by_index("counted", "x").unwrap_err().is_unknown_index());
     assert_eq!(Arc::strong_count(&calls), 1, "the function went too");
-    // One by the same thing as another lasts as long as either.
+    // An index with two handles lasts as long as either.
     let [one, other] = [(); 2].map(|()| Index::<Untyped>::label(&store, None, "app"));
     drop(one);
     apply(&store, vec![put_delta(labelled("b@3", &[("app", "web")]))]);
@@ -188,7 +188,7 @@ fn s14_a_panic_in_a_function_is_contained_and_counted() {
     assert_eq!((&*values(&index), store.len()), ("good", 2));
     assert_eq!(keys(&tags, "x"), "bad good");
     assert_eq!(store.index_panics(), 2);
-    // Also where the index comes late, and where it is asked about an object.
+    // This also holds if the index is added late, and for queries about an object.
     let late: Index =
         named(&store, "never", |object| -> Option<&str> { panic!("{}", object.name()) });
     assert!(late.values().is_empty() && late.matching(&object("good@1")).is_empty());

@@ -1,4 +1,4 @@
-//! Random writes against a plain map, and every index computed again after each.
+//! Random writes against a plain map, with every index recomputed after each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,12 +31,12 @@ enum Write {
     Bookmark(u64),
 }
 
-/// An object to be made.
+/// The description of an object.
 #[derive(Clone, Debug)]
 struct Given {
     key: &'static str,
     uid: &'static str,
-    /// 0 is none, and each seventh is not a number.
+    /// 0 is no version, and every seventh is not a number.
     version: u64,
     tags: &'static str,
     node: &'static str,
@@ -85,7 +85,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the store should be, in the simplest way.
+/// The expected content of the store, in its simplest form.
 #[derive(Default)]
 struct Model {
     objects: BTreeMap<ObjectKey, Object>,
@@ -144,7 +144,7 @@ impl Model {
         self.objects.remove(key).map_or_else(String::new, |old| format!("?{}", text(&old)))
     }
 
-    /// What is said of it: deleted, updated, added, unchanged, and whether it is the first list.
+    /// Returns the expected effects: deleted, updated, added, unchanged, and whether it is the first list.
     fn replace(&mut self, list: &[Object], keep: &[ObjectKey], version: &str) -> String {
         let is_last = |(at, object): &(usize, &Object)| {
             list[at + 1..].iter().all(|later| later.key() != object.key())
@@ -170,7 +170,7 @@ impl Model {
                     said[2].push(format!("{added}{}", text(object)));
                     object
                 }
-                // A list may be of another history, where a version means another state.
+                // A list may be of another history, in which a version is a different state.
                 Some(old)
                     if !object_version.is_empty()
                         && old.same_version(object)
@@ -197,7 +197,7 @@ impl Model {
 
 type ValuesOf = fn(&Object) -> Vec<String>;
 
-/// The store under test, its indexes with what they should have, and the model.
+/// The store under test, its indexes with their expected content, and the model.
 #[derive(Default)]
 struct World {
     store: Arc<Store>,
@@ -293,13 +293,13 @@ impl World {
         assert_eq!(said(&replace(&self.store, objects, keep, version)), expected);
     }
 
-    /// An index by a function, under a name that no other has.
+    /// Adds an index by a function, under a unique name.
     fn named(&mut self, name: &str, values: ValuesOf) -> Index {
         self.named += 1;
         super::named(&self.store, &format!("{name} {}", self.named), values)
     }
 
-    /// The store is what the model is, and its indexes are what they would be if made anew.
+    /// Checks that the store equals the model, and that each index equals one that is computed from scratch.
     fn check(&self) {
         let lister = lister(&self.store);
         self.check_list(&lister.list(), |_| true);

@@ -1,8 +1,8 @@
-//! `Indexer::process`: popped changes go in, and events for handlers come out.
+//! `Indexer::process`: popped changes in, events for handlers out.
 
 use super::*;
 
-/// The events as text, as in [`said`]; `s a@1` is a resync.
+/// Formats the events as in [`said`]; `s a@1` is a resync.
 fn process(store: &mut Indexer, deltas: Vec<Delta>, initial: bool) -> String {
     let one = |event: &Event| match event {
         Event::Added { object, initial: true } => format!("*{}", text(object)),
@@ -57,7 +57,7 @@ fn d14_c22_adds_are_initial_if_the_queue_says_so() {
     let mut store = Indexer::new();
     assert_eq!(process(&mut store, vec![Delta::Replaced(object("a@1"))], true), "*a@1");
     assert_eq!(process(&mut store, vec![Delta::Replaced(object("b@1"))], false), "+b@1");
-    // Changes came before the list: nothing was waited for.
+    // Changes came before the list, so there was no list to wait for.
     assert_eq!(process(&mut store, list(&["c@2"], "2"), false), "?a@1 ?b@1 +c@2 synced");
 }
 
@@ -65,7 +65,7 @@ fn d14_c22_adds_are_initial_if_the_queue_says_so() {
 fn c15_a_resync_repeats_what_the_store_has_and_changes_nothing() {
     let mut store = Indexer::new();
     process(&mut store, list(&["a@3"], "3"), true);
-    // It was queued before a newer state, or the delete, had been processed.
+    // It was queued before a newer state or the delete had been processed.
     let deltas = vec![Delta::Sync(object("a@2")), Delta::Sync(object("gone@4"))];
     assert_eq!(process(&mut store, deltas, false), "s a@3");
     assert_eq!(content(&store.store), "a@3 at 3");
@@ -87,7 +87,7 @@ fn c23_objects_of_a_list_are_told_also_unchanged_and_in_any_state() {
     let again = vec![Delta::Replaced(labelled("a@7", &[("history", "first")]))];
     assert_eq!(process(&mut store, again, false), "=a@7");
     assert!(store.lister().get("a").unwrap().is_same_instance(&first));
-    // The server was restored from a backup: its versions begin again.
+    // The server was restored from a backup: its versions start again.
     let other = vec![Delta::Replaced(labelled("a@7", &[("history", "second")]))];
     assert_eq!(process(&mut store, other, false), "a@7>a@7");
     assert_eq!(process(&mut store, vec![Delta::Replaced(object("a@5"))], false), "a@7>a@5");

@@ -1,4 +1,4 @@
-//! What happens between the moments at which the lock is held, one interleaving at a time.
+//! Races while the lock is not held, one interleaving at a time.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use super::index::{Definition, Owner, Source};
 use super::*;
 
-/// Where one thread stands still until another lets it go on, or is no more. Only the first that
-/// comes stops.
+/// A point at which a thread waits until another thread releases it or is gone. Only the first thread to arrive
+/// waits.
 struct Gate {
     arrived: Receiver<()>,
     go_on: SyncSender<()>,
@@ -28,7 +28,7 @@ fn gate() -> (Gate, impl Fn() + Send + Sync) {
     (Gate { arrived, go_on }, pass)
 }
 
-/// An index whose function stops at a gate when it is first called for this object.
+/// Returns an index whose function waits at a gate when it is first called for this object.
 fn gated(store: &Arc<Store>, object: &'static str) -> (Index, Gate) {
     let (gate, pass) = gate();
     let index = named(store, "gated", move |other: &Object| {
@@ -91,10 +91,10 @@ fn i15_what_is_written_while_an_index_is_filled_is_not_overwritten() {
             })
         });
         gate.arrived.recv().unwrap();
-        // Nobody can ask an index that is not whole yet.
+        // An index that is not complete cannot be queried.
         assert!(store.by_index("slow", "a@1").unwrap_err().is_unknown_index());
         apply(&store, vec![put_delta(object("b@2")), deleted(object("c@3"))]);
-        // In the place of the one that went.
+        // It takes the slot of the deleted object.
         apply(&store, vec![put_delta(object("d@4"))]);
         gate.go_on.send(()).unwrap();
         let index = fill.join().unwrap();
@@ -107,7 +107,7 @@ fn i15_what_is_written_while_an_index_is_filled_is_not_overwritten() {
 fn an_index_that_somebody_else_is_filling_is_given_out_when_it_is_whole() {
     let store = Store::new();
     apply(&store, vec![put_delta(tagged("a@1", "x"))]);
-    // As another thread leaves it that has only just begun.
+    // The state that another thread leaves when it has only just started.
     let definition = Definition::new("label:tags".into(), Source::Label("tags".into()));
     let _owner = store.register(&Owner::new(&store, definition));
     assert!(store.by_index("label:tags", "x").is_err());

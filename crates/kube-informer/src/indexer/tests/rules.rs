@@ -1,4 +1,4 @@
-//! Writing: what goes in, what is said of it, and which version the store is at.
+//! Writes: the states that are accepted, their effects, and the store's version.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn i16_s17_a_delete_that_was_missed_carries_what_we_knew_and_no_version() {
     let store = Store::new();
     let known = object("a@4");
     apply(&store, vec![put_delta(known.clone()), Delta::Bookmark("9".into())]);
-    // It goes whatever the version says, since that is not the version of its end.
+    // It goes whatever its version, which is not the version of the delete.
     let applied = apply(&store, vec![missed(object("a@2"))]);
     let [Applied::Deleted(gone)] = &*applied else { panic!("{applied:?}") };
     assert!(gone.object.is_same_instance(&known) && gone.final_state == FinalState::Unknown);
@@ -58,10 +58,10 @@ fn i2_an_older_state_does_not_come_back() {
     assert_eq!(put(&store, "a@9"), "");
     assert_eq!(said(&apply(&store, vec![deleted(object("a@9"))])), "");
     assert_eq!(content(&store), "a@10 at 10");
-    // Not even under another uid: that one was before.
+    // Not even under another uid, which is from before.
     let before = made("a", "other", "9", &[]);
     assert_eq!(said(&apply(&store, vec![put_delta(before)])), "");
-    // What cannot be compared is taken as it comes.
+    // A version that cannot be compared is accepted as it comes.
     assert_eq!(put(&store, "a@x"), "a@10>a@x");
     assert_eq!(put(&store, "a@3"), "a@x>a@3");
 }
@@ -73,8 +73,8 @@ fn i8_the_same_state_again_is_nothing_and_the_first_instance_stays() {
     apply(&store, vec![put_delta(first.clone())]);
     assert_eq!(put(&store, "a@1"), "");
     assert!(store.get("a".into()).unwrap().is_same_instance(&first));
-    // An event that comes again after the delete it was before is a new object to us: the watch
-    // that the store is filled from does not do that.
+    // An event that is repeated after the delete that followed it looks like a new object. The watch that
+    // fills the store does not do that.
     apply(&store, vec![deleted(object("a@2"))]);
     assert_eq!(put(&store, "a@1"), "+a@1");
     assert_eq!(store.resource_version(), "2");
@@ -127,8 +127,8 @@ fn s18_i21_replace_sets_the_version_whatever_it_was() {
     assert_eq!(content(&store), " at ");
 }
 
-/// It cannot be read in the history that counts now, and is not kept from the one that does not: what comes next
-/// of it would be taken for old.
+/// The object cannot be read in the current history, and is not kept from the previous one: its next state
+/// would look old.
 #[test]
 fn i21_what_cannot_be_read_is_not_kept_from_another_history() {
     let store = Store::new();
@@ -160,10 +160,10 @@ fn s20_there_is_no_version_and_no_sync_at_first() {
     let store = Store::new();
     assert!(store.resource_version().is_empty() && !store.has_synced());
     assert_eq!((store.len(), store.memory(), store.snapshot().0.len()), (0, 0, 0));
-    // Whatever comes before a list, also a version.
+    // Whatever precedes a list, even a version.
     apply(&store, vec![put_delta(object("a@1")), Delta::Bookmark("2".into())]);
     assert!(!store.has_synced());
-    // A list is a list, also without objects and without a version.
+    // A list counts even without objects and without a version.
     assert_eq!(said(&replace(&store, vec![], &["a"], "")), "synced");
     assert!(store.has_synced());
     assert_eq!(said(&replace(&store, vec![object("b@3")], &["a"], "3")), "+b@3");
@@ -185,7 +185,7 @@ fn s5_i5_replace_says_what_is_different() {
     );
     let list = ["n/new@7", "b/same@1", "a/changed@6", "m/new@5"].map(object).into();
     let applied = replace(&store, list, &["b/unreadable", "never/seen"], "8");
-    // Deletes first, sorted: what follows is the whole new content.
+    // Deletes first, sorted; the rest is the whole new content.
     let first = "?z@1 ?a/gone@3 a/changed@2>a/changed@6 *n/new@7 *m/new@5 =b/same@1 synced";
     assert_eq!(said(&applied), first);
     let unchanged = applied.iter().find_map(|applied| match applied {
@@ -278,7 +278,8 @@ fn a_reflector_can_fill_an_indexer() -> Result<()> {
     indexer.unreadable(unreadable("c"), "7".into(), true)?;
     indexer.unreadable(Error::invalid("no key"), "7".into(), true)?;
     assert_eq!(texts(&lister.list()), "a@5 d@4");
-    // What a watch could not read says nothing of a later list. What the list could not read is there.
+    // An object that a watch could not read does not affect a later list. One that the list could not read is
+    // kept.
     indexer.unreadable(unreadable("a"), "8".into(), false)?;
     assert_eq!(lister.resource_version(), "8");
     indexer.replace(vec![object("e@8")], vec![unreadable("d")], "9".into())?;
@@ -293,7 +294,7 @@ fn i21_the_same_version_in_another_history_is_another_state() {
     let store = Store::new();
     let (before, after) = (labelled("a@5", &[("app", "web")]), labelled("a@5", &[("app", "db")]));
     replace(&store, vec![before], &[], "9");
-    // Restored to 4, the server has given 5 to another write.
+    // Restored to 4, the server has assigned 5 to a different write.
     assert_eq!(said(&replace(&store, vec![after.clone()], &[], "6")), "a@5>a@5");
     assert!(store.get(after.key().into()).unwrap().is_same_instance(&after));
 }

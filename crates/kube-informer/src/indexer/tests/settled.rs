@@ -1,10 +1,10 @@
-//! Bodies that are packed only after they were written, since the dictionary came later.
+//! Bodies that are packed after they were stored, because the dictionary came later.
 
 use super::*;
 use crate::object::Packer;
 use crate::{FieldPath, Transform};
 
-/// An object of 6 KB that has most in common with the others.
+/// Returns an object of 6 KB that has most of its content in common with the others.
 fn large(packer: &Packer, n: usize, version: usize) -> Object {
     let env: Vec<_> = (0..120).map(|i| format!("SETTING_{i}={}", i * 31)).collect();
     let json = serde_json::json!({

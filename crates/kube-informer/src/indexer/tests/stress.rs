@@ -1,4 +1,4 @@
-//! One writer, many readers, and indexes that come while it writes: threads of the system.
+//! One writer, many readers, and indexes that are added in the meantime, on OS threads.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,10 @@ use super::*;
 use crate::List;
 
 const STEPS: u64 = 1500;
-/// Always there, and always all of the same step.
+/// Always present, and always from the same step.
 const PAIRED: [&str; 3] = ["shop/a", "shop/b", "cluster"];
 
-/// The paired objects of a step, and one that comes and goes.
+/// Returns the paired objects of a step, and one that is sometimes absent.
 fn objects(step: u64) -> Vec<Object> {
     let label = step.to_string();
     let labels = [("step", &*label)];
@@ -38,7 +38,7 @@ fn write_step(store: &Store, step: u64) {
     apply(store, changes);
 }
 
-/// The step that a snapshot is of, which all of it must be of.
+/// Returns the step of a snapshot, all of which must be from the same step.
 fn step_of(list: &List) -> u64 {
     let steps: BTreeSet<_> = list.iter().filter_map(|object| object.labels().get("step")).collect();
     assert_eq!(steps.len(), 1, "{list:?}");
@@ -55,7 +55,7 @@ fn read(store: &Arc<Store>, by_step: &Index, seen: &mut u64) {
     assert!(*seen <= step, "from {seen} back to {step}");
     let shop = lister.namespace("shop").list();
     assert!(step <= step_of(&shop));
-    // Either the step is still the same, and it has all objects, or it is over, and has none.
+    // Either the step is current, and has all objects, or it is over, and has none.
     let indexed = by_step.get(&step.to_string());
     if indexed.resource_version() == list.resource_version() {
         assert_eq!(texts(&indexed), texts(&list));
@@ -66,7 +66,7 @@ fn read(store: &Arc<Store>, by_step: &Index, seen: &mut u64) {
     *seen = step;
 }
 
-/// Every index that comes has all that is there when its handle is given out.
+/// Checks that a new index is complete when its handle is returned.
 fn add_index(store: &Arc<Store>) {
     let index: Index = named(store, "all", |_| ["all"]);
     let list = index.get("all");
@@ -74,7 +74,7 @@ fn add_index(store: &Arc<Store>) {
     assert_eq!(list.len(), objects(step).len(), "{list:?}");
 }
 
-/// Ends the readers, also when the writer panics.
+/// Ends the readers, even if the writer panics.
 struct Done<'a>(&'a AtomicBool);
 impl Drop for Done<'_> {
     fn drop(&mut self) {

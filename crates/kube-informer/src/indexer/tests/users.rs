@@ -1,4 +1,4 @@
-//! Code of users: functions of indexes, and the `Drop` of types that objects are kept decoded as.
+//! User code: functions of indexes, and the `Drop` of types that objects are kept decoded as.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Weak;
@@ -13,7 +13,7 @@ thread_local! {
     static UNDER_LOCK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Somebody's type that looks whether the store is locked when it goes.
+/// A user type that checks on drop whether the store is locked.
 struct Watchful;
 
 impl Drop for Watchful {

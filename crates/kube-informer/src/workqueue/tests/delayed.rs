@@ -6,7 +6,7 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Waits for a task and says when it came.
+/// Waits for a task, and returns it with the time that has passed.
 async fn next(queue: &WorkQueue<&'static str>, start: Instant) -> (&'static str, u128) {
     let task = queue.get().await.expect("not shut down");
     let next = (*task, start.elapsed().as_millis());
@@ -85,7 +85,7 @@ async fn when_the_worker_that_looks_at_the_clock_leaves_another_one_does() {
     queue.add_after("a", SECOND);
     queue.add_after("b", 2 * SECOND);
     tokio::task::yield_now().await;
-    // Whichever of the two it is: the other one gets the task.
+    // Whichever of the two it is, the other one gets the task.
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     assert_eq!(second.await.unwrap(), ("a", 1000));
@@ -199,7 +199,7 @@ async fn status_says_what_has_waited_and_run_for_longest() {
 async fn a_million_delayed_tasks_come_in_their_order() {
     const TASKS: u64 = 1_000_000;
     let queue = WorkQueue::with_rate_limiter(default_item_limiter());
-    // Each once, in an order that is neither theirs nor the reverse.
+    // Each once, in an order that is neither sorted nor reversed.
     for step in 0..TASKS {
         let task = step * 7919 % TASKS;
         queue.add_after(task, Duration::from_micros(1000 + task));

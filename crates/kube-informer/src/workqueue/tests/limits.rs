@@ -19,7 +19,7 @@ async fn wq30_a_limited_add_waits_as_the_limiter_says_and_forget_is_not_done() {
     assert_eq!((queue.num_requeues(&"a"), queue.num_requeues(&"b")), (1, 2));
     assert_eq!(queue.len(), 0);
     advance(MS).await;
-    // The first wait of `b` was the shorter one.
+    // The first delay of `b` was the shorter one.
     assert_eq!(queue.len(), 2);
     let a = take(&queue);
     queue.forget(&"a");
@@ -73,7 +73,7 @@ async fn wq33_a_bucket_reserves_for_all_tasks_and_counts_none() {
     assert_eq!(millis(&limiter, "b", 2), [100, 200]);
     RateLimiter::forget(&limiter, &"b");
     assert_eq!(RateLimiter::num_requeues(&limiter, &"b"), 0);
-    // What was reserved has been paid for when its time has come; a pause fills the bucket, not more.
+    // Reserved tokens are paid for when their time has come; a pause fills the bucket, but no further.
     advance(200 * MS).await;
     assert_eq!(millis(&limiter, "c", 1), [100]);
     advance(60 * SECOND).await;
@@ -101,7 +101,7 @@ async fn wq34_the_longest_wait_of_all_counts_and_all_are_asked() {
     assert_eq!(millis(&limiter, "b", 95), [vec![5; 3], vec![3000; 92]].concat());
     limiter.forget(&"a");
     limiter.forget(&"b");
-    // The hundred tokens are gone although no task has waited for one.
+    // The hundred tokens are gone even though no task has waited for one.
     assert_eq!(millis(&limiter, "c", 1), [100]);
 }
 

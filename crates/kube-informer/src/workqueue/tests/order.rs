@@ -1,4 +1,4 @@
-//! Priorities, and the order within one.
+//! Priorities, and the order within a priority.
 
 use super::*;
 use crate::workqueue::state::OLDEST_EVERY;
