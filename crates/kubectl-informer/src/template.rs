@@ -1,10 +1,11 @@
-//! Templates for output, in the language of Go's `text/template`, which people know from kubectl.
+//! Output templates in the language of Go's `text/template`, which people know from kubectl.
 //!
-//! `.` is the object, `$event` what happened to it: `{{$event.type}} {{.metadata.name}}{{"\n"}}`.
+//! `.` is the object, and `$event` describes the event:
+//! `{{$event.type}} {{.metadata.name}}{{"\n"}}`.
 //!
-//! It is Go's language as far as people use it with kubectl, without nested templates (`define`). It is
-//! kinder in one way: what is not there has no fields, elements or length, where Go gives up. In a
-//! stream of events there is always one object without labels.
+//! The language is complete as far as people use it with kubectl; nested templates (`define`) are
+//! missing. It is more lenient in one way: the fields, elements and length of a missing value are
+//! empty, while Go fails. In a stream of events there is always one object without labels.
 
 mod function;
 mod lex;
@@ -18,18 +19,18 @@ use serde_json::Value;
 
 use crate::syntax::SyntaxError;
 
-/// A template that was understood.
+/// A parsed template.
 #[derive(Debug, Clone)]
 pub(crate) struct Template {
     source: String,
     nodes: Vec<Node>,
 }
 
-/// What a template consists of.
+/// A part of a template.
 #[derive(Debug, Clone)]
 enum Node {
     Text(String),
-    /// A value that is printed, or put into a variable.
+    /// A value that is printed, or assigned to a variable.
     Pipe(Pipe),
     If {
         pipe: Pipe,
@@ -50,13 +51,13 @@ enum Node {
     Continue,
 }
 
-/// Commands, each of which gets the value of the one before it.
+/// A chain of commands, each of which receives the value of the previous one.
 #[derive(Debug, Clone)]
 struct Pipe {
     at: usize,
-    /// The variables that get the value.
+    /// The variables that the value is assigned to.
     variables: Vec<String>,
-    /// Whether they are new.
+    /// Whether the variables are declared here.
     declares: bool,
     commands: Vec<Command>,
 }
@@ -67,7 +68,7 @@ struct Command {
     arguments: Vec<Operand>,
 }
 
-/// A value with fields of it: `$pod.metadata.name`.
+/// A value followed by fields: `$pod.metadata.name`.
 #[derive(Debug, Clone)]
 struct Operand {
     at: usize,
@@ -84,17 +85,17 @@ enum Base {
     Pipe(Box<Pipe>),
 }
 
-/// The variable of the object itself, and that of the event.
+/// The variables of the object and of the event.
 const OBJECT: &str = "$";
 const EVENT: &str = "$event";
 
 impl Template {
-    /// Reads a template.
+    /// Parses a template.
     pub(crate) fn parse(source: &str) -> Result<Self, SyntaxError> {
         Ok(Self { source: source.to_owned(), nodes: parse::parse(source)? })
     }
 
-    /// What it makes of an object, and of what happened to it.
+    /// Renders an object, with the event about it.
     pub(crate) fn render(&self, object: &Value, event: &Value) -> Result<String, SyntaxError> {
         run::run(self, object, event)
     }

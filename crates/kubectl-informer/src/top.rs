@@ -1,4 +1,4 @@
-//! `top`: which objects and types change most.
+//! `top`: shows the objects and types that change most.
 
 mod count;
 mod live;
@@ -62,10 +62,10 @@ Examples:
   kubectl informer top leases -A --limit 3
   kubectl informer top pods -A --for 30s -o json | jq '.objects[0]'";
 
-/// How long to look where nobody can say when it is enough.
+/// How long to count if there is no user to stop it.
 const UNATTENDED: Duration = Duration::from_secs(10);
 
-/// Looks until it is told to stop. The error is for the user.
+/// Counts changes until stopped. The error is a message for the user.
 pub(crate) async fn top(options: Options) -> Result<Outcome, String> {
     let mut stop = Stop::new()?;
     let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");

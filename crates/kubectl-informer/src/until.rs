@@ -1,6 +1,6 @@
-//! Conditions that somebody waits for: `status.phase=Running`, `condition=Ready`, `deleted`.
+//! Conditions to wait for: `status.phase=Running`, `condition=Ready`, `deleted`.
 //!
-//! What `kubectl wait --for` understands is understood, and so is what one would guess.
+//! The syntax includes that of `kubectl wait --for`, and what users are likely to guess.
 
 mod parse;
 mod quantity;
@@ -13,26 +13,26 @@ use serde_json::Value;
 use crate::path::Path;
 use crate::syntax::SyntaxError;
 
-/// A condition on an object, or on what happens to it.
+/// A condition on an object, or on an event about it.
 ///
-/// Kubernetes leaves out fields that are 0, false or empty, so that what is missing counts as these:
-/// `status.readyReplicas=0` holds for a Deployment that has none. A path to several values
-/// (`status.containerStatuses[*].ready=true`) must hold for each of them.
+/// Kubernetes omits fields that are zero, false or empty, so that a missing field counts as that:
+/// `status.readyReplicas=0` holds for a Deployment without ready replicas. For a path to several
+/// values (`status.containerStatuses[*].ready=true`), it must hold for each of them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Until {
     text: String,
-    /// One of these groups is to hold, with all that is in it.
+    /// The groups of terms. The condition holds if all terms of one group hold.
     any: Vec<Vec<Term>>,
 }
 
-/// What happened to the object.
+/// The type of the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Happened {
-    /// It was created, or is seen for the first time.
+    /// The object was created, or is seen for the first time.
     Added,
-    /// It has changed, or is seen again.
+    /// The object was updated, or is seen again.
     Updated,
-    /// It is gone; its last state is known.
+    /// The object was deleted; its last state is known.
     Deleted,
 }
 
@@ -40,18 +40,18 @@ pub(crate) enum Happened {
 enum Term {
     Created,
     Deleted,
-    /// The status of a condition, as controllers publish it.
+    /// The status of a condition that a controller publishes.
     Condition {
         name: String,
         status: String,
     },
-    /// There is something, whatever it is.
+    /// There is a value, whatever it is.
     Exists(Path),
-    /// There is something that counts as true, or not.
+    /// The value is true, or it is not.
     True(Path, bool),
-    /// It is one of these, or none of these.
+    /// The value is one of these, or none of them.
     Equal(Path, bool, Vec<Literal>),
-    /// It compares to a number.
+    /// The value compares to a number.
     Compare(Path, Order, f64),
 }
 
@@ -59,7 +59,7 @@ enum Term {
 #[derive(Debug, Clone, PartialEq)]
 struct Literal {
     text: String,
-    /// In quotes it is a text, even if it looks like something else.
+    /// A quoted value is a string, even if it looks like something else.
     quoted: bool,
 }
 
@@ -72,10 +72,10 @@ enum Order {
 }
 
 impl Until {
-    /// Whether what happened to the object is what is waited for.
+    /// Returns whether the condition holds for an object after this event.
     ///
-    /// An object that is gone no longer is in any state: only who waits for that (`deleted`) may also
-    /// ask what it was last.
+    /// A deleted object is in no state. Only a group that includes `deleted` can also refer to its
+    /// last state.
     pub(crate) fn holds(&self, what: Happened, object: &Value) -> bool {
         self.any.iter().any(|terms| {
             (what != Happened::Deleted || terms.contains(&Term::Deleted))
@@ -105,7 +105,7 @@ impl Term {
     }
 }
 
-/// Whether a test holds for all values at a path, or for nothing if there are none.
+/// Returns whether a test holds for all values at a path, or for `null` if there are none.
 fn each(path: &Path, object: &Value, test: impl Fn(&Value) -> bool) -> bool {
     match path.find(object).as_slice() {
         [] => test(&Value::Null),
@@ -113,8 +113,8 @@ fn each(path: &Path, object: &Value, test: impl Fn(&Value) -> bool) -> bool {
     }
 }
 
-/// Whether the object has a condition with this status, which was not found out about an older
-/// specification of it. Upper and lower case do not matter, as for kubectl.
+/// Returns whether the object has a condition with this status that is not for an older generation.
+/// As in kubectl, case is insignificant.
 fn has_condition(object: &Value, name: &str, status: &str) -> bool {
     let text = |value: &Value, field: &str, wanted: &str| {
         value.get(field).and_then(Value::as_str).is_some_and(|is| is.eq_ignore_ascii_case(wanted))
@@ -132,7 +132,8 @@ fn has_condition(object: &Value, name: &str, status: &str) -> bool {
     text(condition, "status", status) && !outdated
 }
 
-/// Whether a value counts as true. A condition does if it is met, and `False` is its word for false.
+/// Returns whether a value is true. A condition is true if its status is, and the strings `False`,
+/// `false` and `Unknown` are not.
 fn is_true(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -185,7 +186,7 @@ impl FromStr for Until {
     }
 }
 
-/// As it was written.
+/// Displays the condition as it was written.
 impl fmt::Display for Until {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

@@ -1,4 +1,4 @@
-//! `watch`: what happens to objects, for as long as somebody looks.
+//! `watch`: prints what happens to objects until stopped.
 
 mod conditions;
 mod tally;
@@ -114,7 +114,7 @@ Examples:
   kubectl informer watch deploy/web --diff --path .status
   kubectl informer watch pods/web-1 --until condition=Ready --timeout 2m && echo ready";
 
-/// Watches until it is told to stop, or until what it was to wait for has happened.
+/// Watches until stopped, or until the awaited condition is met.
 pub(crate) async fn watch(options: Options) -> Result<Outcome, String> {
     let mut stop = Stop::new()?;
     let waiting = options.count.is_some() || !options.until.is_empty();

@@ -1,4 +1,4 @@
-//! The functions of templates: Go's own, kubectl's, and a few that are missed.
+//! The functions of templates: Go's, kubectl's, and a few useful additions.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -12,10 +12,10 @@ use super::print::{MAX_OUTPUT, Text};
 use super::printf;
 use super::run::Val;
 
-/// The result of a function, or what was wrong.
+/// The result of a function, or an error message.
 type Outcome<'v> = Result<Val<'v>, String>;
 
-/// A function, and how many arguments it takes.
+/// A function and the number of its arguments.
 #[derive(Clone, Copy)]
 pub(super) struct Function {
     name: &'static str,
@@ -26,8 +26,8 @@ pub(super) struct Function {
 
 #[derive(Clone, Copy)]
 pub(super) enum Call {
-    /// The first argument that is false, or the first that is true, or else the last: what comes after
-    /// it is not looked at.
+    /// Returns the first argument with this truth value, or else the last one. The arguments after
+    /// it are not evaluated.
     FirstThatIs(bool),
     Of(for<'v> fn(&[Val<'v>]) -> Outcome<'v>),
 }
@@ -81,7 +81,7 @@ const fn lazy(name: &'static str, wanted: bool) -> Function {
 }
 
 impl Function {
-    /// The function of this name, or what is wrong with it, and what there is instead.
+    /// Looks up a function. The error is a message and a hint.
     pub(super) fn named(name: &str) -> Result<Self, (String, String)> {
         if let Some(function) = FUNCTIONS.iter().find(|function| function.name == name) {
             return Ok(*function);
@@ -108,7 +108,7 @@ impl Function {
         self.call
     }
 
-    /// Whether it takes so many arguments.
+    /// Checks the number of arguments.
     pub(super) fn check(&self, count: usize) -> Result<(), String> {
         if (self.least..=self.most).contains(&count) {
             return Ok(());
@@ -116,7 +116,7 @@ impl Function {
         Err(format!("{} takes {}, not {count}", self.name, self.takes()))
     }
 
-    /// How many arguments it takes, in words.
+    /// Describes the number of arguments.
     pub(super) fn takes(&self) -> String {
         let arguments = |count| if count == 1 { "argument" } else { "arguments" };
         match (self.least, self.most) {
@@ -133,7 +133,7 @@ impl fmt::Debug for Function {
     }
 }
 
-/// Whether a value counts as true: it is neither empty nor 0.
+/// Returns whether a value is true: neither empty nor zero.
 pub(super) fn is_true(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -145,7 +145,7 @@ pub(super) fn is_true(value: &Value) -> bool {
     }
 }
 
-/// What a value is called in an error.
+/// Returns the name of a value's type, for error messages.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
@@ -157,7 +157,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// A text, where one is needed. Nothing is an empty one.
+/// Returns a string argument. A missing value is the empty string.
 fn text<'a>(value: &'a Val<'_>) -> Result<&'a str, String> {
     match &**value {
         Value::String(text) => Ok(text),
@@ -176,7 +176,7 @@ fn too_long() -> String {
 
 fn base64_decode<'v>(arguments: &[Val<'v>]) -> Outcome<'v> {
     let decoded = STANDARD.decode(text(&arguments[0])?);
-    // The text may be a secret: the error does not show it.
+    // The string may be a secret, so the error does not include it.
     let decoded = decoded.map_err(|_| "the text is not encoded with base64".to_owned())?;
     Ok(String::from_utf8_lossy(&decoded).into_owned().into())
 }
@@ -216,7 +216,7 @@ fn order(left: &Value, right: &Value) -> Result<Ordering, String> {
     }
 }
 
-/// Whether there is something at the end of a way of names and positions, as kubectl has it.
+/// Returns whether there is a value at the end of a path of names and indexes, as in kubectl.
 fn exists(arguments: &[Val<'_>]) -> bool {
     let mut value = arguments[0].clone();
     for key in &arguments[1..] {
@@ -250,7 +250,7 @@ fn len<'v>(arguments: &[Val<'v>]) -> Outcome<'v> {
     Ok(Value::from(length).into())
 }
 
-/// With a space between two values of which none is a text.
+/// Prints values, with a space between two of which neither is a string.
 fn print<'v>(arguments: &[Val<'v>]) -> Outcome<'v> {
     let mut out = Text::default();
     for (at, value) in arguments.iter().enumerate() {

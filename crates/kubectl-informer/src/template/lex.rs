@@ -1,24 +1,24 @@
-//! Splits a template into texts and the tokens of its actions.
+//! Splits a template into text and the tokens of its actions.
 
 use serde_json::Value;
 
 use super::literal;
 use crate::syntax::SyntaxError;
 
-/// Longer than any template that somebody typed.
+/// The limit on the length of a template, beyond any sensible use.
 const MAX_LENGTH: usize = 64 * 1024;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token {
     pub(super) at: usize,
     pub(super) kind: Kind,
-    /// Whether there is white space before it: `.a .b` are two values, `.a.b` is one.
+    /// Whether white space precedes the token: `.a .b` are two values, `.a.b` is one.
     pub(super) apart: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
-    /// What stands outside of actions.
+    /// Text outside of actions.
     Text(String),
     /// `{{` and `}}`.
     Open,
@@ -41,7 +41,7 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Token>, SyntaxError> {
         return Err(SyntaxError::new(source, 0, problem));
     }
     let mut lexer = Lexer { source, at: 0, tokens: Vec::new() };
-    // Whether white space after the last action is left out.
+    // Whether white space after the last action is trimmed.
     let mut trim = false;
     loop {
         let rest = lexer.rest();
@@ -60,7 +60,7 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Token>, SyntaxError> {
     }
 }
 
-/// What Go takes for white space.
+/// The characters that Go trims as white space.
 const BLANK: [char; 4] = [' ', '\t', '\r', '\n'];
 
 fn trims_before(action: &str) -> bool {
@@ -86,7 +86,7 @@ impl<'a> Lexer<'a> {
         SyntaxError::new(self.source, self.at, problem)
     }
 
-    /// Reads an action. Whether it trims the text after it.
+    /// Reads an action. Returns whether it trims the text after it.
     fn action(&mut self, trims_before: bool) -> Result<bool, SyntaxError> {
         let start = self.at;
         let open = if trims_before { "{{-".len() } else { "{{".len() };
@@ -116,7 +116,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn comment(&mut self, open: usize) -> Result<bool, SyntaxError> {
-        // What begins a comment does not end it.
+        // The closing mark must not overlap with the opening one.
         let inside = open + self.rest()[open..].find("/*").unwrap_or(0) + "/*".len();
         let Some(length) = self.rest()[inside..].find("*/") else {
             return Err(self.error("this comment is not closed with */}}"));
@@ -131,7 +131,7 @@ impl<'a> Lexer<'a> {
         Err(self.error("a comment ends with */}}, or with */ -}}"))
     }
 
-    /// One token, and its length.
+    /// Reads one token. Also returns its length.
     fn token(&self, rest: &str) -> Result<(Kind, usize), SyntaxError> {
         for sign in [":=", "=", "|", ",", "(", ")"] {
             if rest.starts_with(sign) {

@@ -1,11 +1,11 @@
-//! Texts and numbers as Go writes them.
+//! Strings and numbers in Go's notation.
 
 use serde_json::{Number, Value};
 
-/// A place in the literal, and what is wrong there.
+/// A position in the literal, and the problem there.
 pub(crate) type Problem = (usize, String);
 
-/// Reads a text with its quotes. A text in single quotes is the number of its character.
+/// Parses a quoted literal. One in single quotes is the number of its character.
 pub(super) fn quoted(source: &str, quote: char) -> Result<(Value, usize), Problem> {
     let (text, length) = text(source, quote)?;
     if quote != '\'' {
@@ -18,12 +18,12 @@ pub(super) fn quoted(source: &str, quote: char) -> Result<(Value, usize), Proble
     Err((0, "single quotes are around one character; texts have double quotes".to_owned()))
 }
 
-/// Reads a text with its quotes, and how long that is.
+/// Parses a quoted string. Also returns its length in the source.
 pub(crate) fn text(source: &str, quote: char) -> Result<(String, usize), Problem> {
     let unclosed = || (0, format!("this {quote} is not closed"));
     if quote == '`' {
         let length = source[1..].find('`').ok_or_else(unclosed)?;
-        // Carriage returns are no part of it.
+        // As in Go, raw strings lose their carriage returns.
         return Ok((source[1..=length].replace('\r', ""), length + 2));
     }
     let mut text = String::new();
@@ -48,7 +48,7 @@ pub(crate) fn text(source: &str, quote: char) -> Result<(String, usize), Problem
     }
 }
 
-/// The character that an escape stands for, and the length of the escape.
+/// Returns the character that an escape stands for, and the length of the escape.
 fn escape(source: &str, quote: char) -> Option<(char, usize)> {
     let code = |digits: std::ops::Range<usize>, radix: u32| {
         let code = source.get(digits.clone())?;
@@ -66,7 +66,7 @@ fn escape(source: &str, quote: char) -> Option<(char, usize)> {
         'v' => simple('\u{b}'),
         '\\' => simple('\\'),
         c @ ('"' | '\'') if c == quote => simple(c),
-        // Single bytes; those that are no characters on their own cannot be shown.
+        // Single bytes; those that are not characters by themselves are not supported.
         'x' => code(2..4, 16).filter(|(c, _)| c.is_ascii()),
         '0'..='7' => code(1..4, 8).filter(|(c, _)| c.is_ascii()),
         'u' => code(2..6, 16),

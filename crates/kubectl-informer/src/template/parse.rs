@@ -1,15 +1,15 @@
-//! Reads templates.
+//! Parses templates.
 
 use super::function::Function;
 use super::lex::{self, Kind, Token};
 use super::{Base, Command, EVENT, Node, OBJECT, Operand, Pipe};
 use crate::syntax::SyntaxError;
 
-/// How deep actions may be within each other, and parentheses: what is run stays on the stack.
+/// The limit on the nesting of actions and parentheses, because rendering is recursive.
 const MAX_DEPTH: usize = 64;
 
 type Result<T> = std::result::Result<T, SyntaxError>;
-/// Nodes, and what ended them, at its place, if not the template did.
+/// Nodes, and the action that ended them with its position, unless the template ended.
 type Nodes = (Vec<Node>, Option<(usize, End)>);
 
 pub(super) fn parse(source: &str) -> Result<Vec<Node>> {
@@ -34,15 +34,15 @@ pub(super) fn parse(source: &str) -> Result<Vec<Node>> {
 struct Parser<'a> {
     source: &'a str,
     tokens: Vec<Token>,
-    /// The next of them to be read.
+    /// The index of the next token.
     next: usize,
-    /// Those that can be used here.
+    /// The variables in scope.
     variables: Vec<String>,
     depth: usize,
     loops: usize,
 }
 
-/// What ended a list of nodes.
+/// The action that ended a list of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     End,
@@ -63,12 +63,12 @@ impl Parser<'_> {
         SyntaxError::new(self.source, at, problem)
     }
 
-    /// The kind of the next token, without taking it.
+    /// Returns the kind of the next token without consuming it.
     fn peek(&self) -> Option<&Kind> {
         self.tokens.get(self.next).map(|token| &token.kind)
     }
 
-    /// Where the next token is.
+    /// Returns the position of the next token.
     fn at(&self) -> usize {
         self.tokens.get(self.next).map_or(self.source.len(), |token| token.at)
     }
@@ -93,8 +93,8 @@ impl Parser<'_> {
         Err(self.error(at, format!("expected }}}} after {after}")))
     }
 
-    /// Nodes up to the end of the template, or to `{{end}}` or `{{else`, with its place. After `else`
-    /// its `}}` is still to be read.
+    /// Parses nodes up to the end of the template, or up to `{{end}}` or `{{else`, and returns the
+    /// position of that. After `else`, its `}}` has not been consumed yet.
     fn nodes(&mut self) -> Result<Nodes> {
         let mut nodes = Vec::new();
         while let Some(token) = self.tokens.get(self.next) {
@@ -114,7 +114,7 @@ impl Parser<'_> {
         Ok((nodes, None))
     }
 
-    /// An action, after its `{{`.
+    /// Parses an action after its `{{`.
     fn action(&mut self) -> Result<Node> {
         let at = self.at();
         if self.word("if") || self.word("with") || self.word("range") {
@@ -145,7 +145,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `if`, `with` or `range`, after the word at this place.
+    /// Parses `if`, `with` or `range`, after the keyword at this position.
     fn block(&mut self, at: usize) -> Result<Node> {
         self.deeper(at)?;
         let known = self.variables.len();
@@ -168,7 +168,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What is done otherwise, if anything.
+    /// Parses the `else` branch, if there is one.
     fn otherwise(&mut self, at: usize, word: &str, end: Option<(usize, End)>) -> Result<Vec<Node>> {
         match end {
             None => Err(self.error(at, format!("{{{{{word}}}}} without {{{{end}}}}"))),
@@ -189,7 +189,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Commands, with the variables that get the value.
+    /// Parses commands, and the variables that the value is assigned to.
     fn pipe(&mut self, context: &str, variables_max: usize) -> Result<Pipe> {
         let at = self.at();
         let (variables, declares) = self.declarations(variables_max)?;
@@ -214,7 +214,8 @@ impl Parser<'_> {
         Ok(Pipe { at, variables, declares, commands })
     }
 
-    /// `$x :=`, `$x =` or `$i, $x :=`. Which it is shows only after the variables.
+    /// Parses `$x :=`, `$x =` or `$i, $x :=`. Only the token after the variables tells whether this
+    /// is a declaration.
     fn declarations(&mut self, max: usize) -> Result<(Vec<String>, bool)> {
         let at = self.at();
         let mut names = Vec::new();
@@ -238,7 +239,7 @@ impl Parser<'_> {
             let problem = format!("the variable {name} is not known here");
             return Err(self.error(at, problem).hint(format!("set it first: {name} := …")));
         }
-        // A sign after each of them.
+        // Each name is followed by a sign.
         self.next += 2 * names.len();
         Ok((names, declares))
     }
@@ -255,7 +256,7 @@ impl Parser<'_> {
             arguments.push(argument);
         }
         if let (Base::Function(function), true) = (first.base.clone(), first.fields.is_empty()) {
-            // A value may still come through a pipe.
+            // The pipe may add one more argument.
             if arguments.len() > function.most() {
                 let problem = format!("{} takes {}", function.name(), function.takes());
                 return Err(self.error(first.at, problem));
@@ -272,7 +273,7 @@ impl Parser<'_> {
         let at = self.at();
         let base = match self.peek() {
             Some(Kind::Dot) => Base::Dot,
-            // The field itself is read below.
+            // The field itself is parsed below.
             Some(Kind::Field(_)) => {
                 return Ok(Some(Operand { at, base: Base::Dot, fields: self.fields(true) }));
             }
@@ -317,7 +318,7 @@ impl Parser<'_> {
         Ok(Operand { at, base: Base::Pipe(Box::new(pipe)), fields: self.fields(false) })
     }
 
-    /// The fields that follow directly.
+    /// Parses the fields that follow directly.
     fn fields(&mut self, mut first: bool) -> Vec<String> {
         let mut fields = Vec::new();
         while let Some(Token { kind: Kind::Field(name), apart, .. }) = self.tokens.get(self.next) {

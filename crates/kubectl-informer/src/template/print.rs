@@ -1,8 +1,8 @@
-//! Values as Go prints them.
+//! Prints values as Go does.
 
 use serde_json::{Number, Value};
 
-/// More than this no template makes of an object.
+/// The limit on the output of a template for one object.
 pub(crate) const MAX_OUTPUT: usize = 16 * 1024 * 1024;
 
 /// A text that does not grow beyond a limit.
@@ -22,7 +22,7 @@ impl Text {
         }
     }
 
-    /// The text, unless it was too long.
+    /// Returns the text, unless it was too long.
     pub(crate) fn finish(self) -> Option<String> {
         (!self.full).then_some(self.text)
     }
@@ -31,7 +31,8 @@ impl Text {
         self.full
     }
 
-    /// Adds a value. Nothing has another name where it is part of something.
+    /// Appends a value. A missing value is `<nil>` here; a whole action without a value prints
+    /// `<no value>`.
     pub(crate) fn show(&mut self, value: &Value) {
         match value {
             Value::Null => self.push("<nil>"),
@@ -60,7 +61,7 @@ impl Text {
     }
 }
 
-/// The fields of an object in the order of their names.
+/// Returns the fields of an object in alphabetical order.
 pub(super) fn sorted(fields: &serde_json::Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut fields: Vec<_> = fields.iter().collect();
     fields.sort_by_key(|(name, _)| name.as_str());
@@ -74,7 +75,8 @@ pub(super) fn number(number: &Number) -> String {
     }
 }
 
-/// A fraction in one of Go's formats (`e`, `f`, `g`), with so many digits, or as many as are needed.
+/// Formats a float in one of Go's formats (`e`, `f`, `g`), with this precision or as many digits as
+/// necessary.
 pub(super) fn float(value: f64, format: char, precision: Option<usize>) -> String {
     match (format, precision) {
         ('f', Some(precision)) => format!("{value:.precision$}"),
@@ -85,7 +87,7 @@ pub(super) fn float(value: f64, format: char, precision: Option<usize>) -> Strin
     }
 }
 
-/// The exponent as Go writes it: a sign and two digits, at least.
+/// Rewrites the exponent as in Go: a sign and at least two digits.
 fn exponent(text: &str) -> String {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
@@ -93,7 +95,7 @@ fn exponent(text: &str) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
 
-/// With an exponent if it is large or small, otherwise without.
+/// Formats a float with an exponent if it is very large or small, and without one otherwise.
 fn general(value: f64, precision: Option<usize>) -> String {
     let digits = precision.map(|precision| precision.max(1));
     let scientific = match digits {

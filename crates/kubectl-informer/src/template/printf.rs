@@ -1,13 +1,13 @@
-//! `printf`, as Go formats. What does not fit together is shown in the output, as Go does it.
+//! Go's `printf`. As in Go, mismatches between format and values appear in the output.
 
 use serde_json::Value;
 
 use super::print::{self, Text};
 
-/// Wider, and with more digits, than anybody wants it.
+/// The limit on width and precision, beyond any sensible use.
 const MAX_WIDTH: usize = 1000;
 
-/// Formats values as a text says.
+/// Formats values according to a format string.
 pub(super) fn printf(format: &str, values: &[&Value]) -> Text {
     let mut out = Text::default();
     let mut values = values.iter();
@@ -30,7 +30,7 @@ pub(super) fn printf(format: &str, values: &[&Value]) -> Text {
     out
 }
 
-/// Names the values that nobody asked for.
+/// Appends the values that the format does not use.
 fn extra<'a>(values: impl Iterator<Item = &'a Value>, out: &mut Text) {
     let mut separator = "%!(EXTRA ";
     for value in values {
@@ -43,7 +43,7 @@ fn extra<'a>(values: impl Iterator<Item = &'a Value>, out: &mut Text) {
     }
 }
 
-/// A value with its type: `int=3`.
+/// Appends a value with its type: `int=3`.
 fn typed(value: &Value, out: &mut Text) {
     out.push(type_name(value));
     if !value.is_null() {
@@ -64,7 +64,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// What stands between the % and the verb.
+/// The part between `%` and the verb.
 #[derive(Debug, Default, Clone)]
 struct Spec {
     flags: String,
@@ -73,7 +73,7 @@ struct Spec {
 }
 
 impl Spec {
-    /// Reads it, with the verb if there is one, and how many bytes that is.
+    /// Parses a spec, with its verb if there is one. Also returns the length in bytes.
     fn parse<'a>(
         text: &str,
         values: &mut impl Iterator<Item = &'a &'a Value>,
@@ -107,7 +107,8 @@ impl Spec {
         }
         let verb = peek(at);
         if verb == Some('v') {
-            // It means something else there, which makes no difference for what a template has.
+            // For `%v`, the plus flag has a different meaning, which makes no difference for the
+            // values in a template.
             spec.flags.retain(|flag| flag != '+');
         }
         (spec, verb, at + verb.map_or(0, char::len_utf8))
@@ -117,7 +118,7 @@ impl Spec {
         self.flags.contains(flag)
     }
 
-    /// Adds a value in the format of a verb.
+    /// Appends a value in the format of a verb.
     fn value(&self, value: &Value, verb: char, out: &mut Text, inner: bool) {
         if out.is_full() {
             return;
@@ -164,7 +165,7 @@ impl Spec {
         }
     }
 
-    /// Each part of a list or an object by itself.
+    /// Appends the parts of a list or an object, each formatted by itself.
     fn parts<'a>(
         &self,
         open: &str,
@@ -190,7 +191,7 @@ impl Spec {
         if self.has('-') { format!("{text}{padding}") } else { format!("{padding}{text}") }
     }
 
-    /// Zeros go before a text, too.
+    /// Pads a string. As in Go, the zero flag applies to strings too.
     fn pad_text(&self, text: &str) -> String {
         let padded = self.pad(text);
         if !self.has('0') || self.has('-') {
@@ -200,7 +201,7 @@ impl Spec {
         format!("{}{text}", "0".repeat(spaces))
     }
 
-    /// A number with its sign, with zeros up to the width if that is wanted.
+    /// Formats a number with its sign. If `zeros` is set, the zero flag pads it to the width.
     fn pad_number(&self, negative: bool, digits: &str, zeros: bool) -> String {
         let sign = match (negative, self.has('+'), self.has(' ')) {
             (true, ..) => "-",
@@ -279,7 +280,7 @@ impl Spec {
     }
 }
 
-/// A text in quotes, with escapes for all that cannot be seen.
+/// Quotes a string, and escapes the characters that are not printable.
 pub(super) fn quote(text: &str, quote: char) -> String {
     let inside: String = text.chars().map(|c| escaped(c, quote)).collect();
     format!("{quote}{inside}{quote}")
@@ -298,7 +299,7 @@ fn escaped(c: char, quote: char) -> String {
         _ if c == quote => format!("\\{c}"),
         ' '..='~' => c.to_string(),
         '\0'..='\u{7f}' => format!("\\x{:02x}", u32::from(c)),
-        // What Rust would escape cannot be seen, apart from what is put onto the letter before.
+        // Characters that Rust escapes are not printable, except for combining ones.
         _ if c.escape_debug().len() == 1 => c.to_string(),
         _ if u32::from(c) < 0x1_0000 => format!("\\u{:04x}", u32::from(c)),
         _ => format!("\\U{:08x}", u32::from(c)),

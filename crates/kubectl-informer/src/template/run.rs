@@ -10,12 +10,12 @@ use super::print::{self, Text};
 use super::{Base, Command, EVENT, Node, OBJECT, Operand, Pipe, Template};
 use crate::syntax::SyntaxError;
 
-/// More than any sensible template needs: how many values are looked at, and how many bytes functions
-/// look at.
+/// Limits on the number of values that a template visits, and on the bytes that its functions
+/// process. No sensible template needs more.
 const MAX_STEPS: usize = 300_000;
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// A value: a part of what was there before, or made by the template.
+/// A value: a reference into the input, or one that the template has created.
 #[derive(Clone)]
 pub(super) enum Val<'v> {
     Ref(&'v Value),
@@ -44,7 +44,7 @@ impl Val<'_> {
         Self::Ref(&Value::Null)
     }
 
-    /// A part of it.
+    /// Returns a part of the value.
     fn part(&self, get: impl for<'a> FnOnce(&'a Value) -> Option<&'a Value>) -> Option<Self> {
         match self {
             Self::Ref(value) => get(value).map(Self::Ref),
@@ -65,7 +65,7 @@ impl Val<'_> {
         }
     }
 
-    /// The element at a position, or of a name. Nothing has none.
+    /// Returns the element at an index or with a name. A missing value has none.
     pub(super) fn at(&self, key: &Value) -> Result<Option<Self>, String> {
         match (&**self, key) {
             (Value::Null, _) => Ok(None),
@@ -113,7 +113,7 @@ struct Run<'v> {
     bytes: usize,
 }
 
-/// What comes after some nodes.
+/// The control flow after some nodes.
 #[derive(PartialEq, Eq)]
 enum Flow {
     On,
@@ -181,7 +181,7 @@ impl<'v> Run<'v> {
         Ok(())
     }
 
-    /// Gives a value to the variable that stands before a pipe.
+    /// Assigns a value to the variable of a pipe.
     fn set(&mut self, pipe: &'v Pipe, value: &Val<'v>) {
         if let Some(name) = pipe.variables.last() {
             self.assign(name, value.clone(), pipe.declares);
@@ -309,7 +309,7 @@ impl<'v> Run<'v> {
     }
 }
 
-/// The names of what a value has to look at one by one, in their order; none if it goes by number.
+/// Returns the sorted keys of a map to iterate over. Lists and numbers have none.
 fn names(value: &Value) -> Result<Vec<String>, String> {
     match value {
         Value::Object(fields) => {
@@ -321,7 +321,7 @@ fn names(value: &Value) -> Result<Vec<String>, String> {
     }
 }
 
-/// What range looks at next, with its name or number.
+/// Returns the next element of a range, with its key or index.
 fn element<'v>(value: &Val<'v>, names: &[String], at: usize) -> Option<(Val<'v>, Val<'v>)> {
     match &**value {
         Value::Object(_) => {
@@ -330,7 +330,7 @@ fn element<'v>(value: &Val<'v>, names: &[String], at: usize) -> Option<(Val<'v>,
             Some((name.into(), element))
         }
         Value::Array(_) => Some((at.into(), value.at(&at.into()).ok()??)),
-        // A number counts from 0.
+        // A range over a number counts from 0.
         Value::Number(number) => {
             (at as i64 <= number.as_i64()?.checked_sub(1)?).then(|| (at.into(), at.into()))
         }
@@ -338,7 +338,7 @@ fn element<'v>(value: &Val<'v>, names: &[String], at: usize) -> Option<(Val<'v>,
     }
 }
 
-/// About how many bytes a function may have to look at, or has made.
+/// Estimates the number of bytes that a function may have to process, or has created.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),

@@ -1,23 +1,24 @@
-//! Counting what happens.
+//! Counts changes.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::record::Happened;
 
-/// Objects that are counted at once. Those that changed least are forgotten when there are more.
+/// The largest number of objects to count. If there are more, those that changed least are
+/// forgotten.
 const OBJECTS_MAX: usize = 50_000;
 
-/// Fields that are counted of one object.
+/// The largest number of fields to count for one object.
 const FIELDS_MAX: usize = 100;
 
-/// How often something was added, updated and deleted.
+/// The numbers of additions, updates and deletions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Changes {
     pub(super) added: u64,
     pub(super) updated: u64,
     pub(super) deleted: u64,
-    /// Of all these objects, as JSON.
+    /// The total size of these objects as JSON.
     pub(super) bytes: u64,
 }
 
@@ -37,7 +38,7 @@ impl Changes {
     }
 }
 
-/// One object, and what happened to it.
+/// The changes of one object.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Busy {
     pub(super) changes: Changes,
@@ -49,7 +50,7 @@ impl Busy {
         self.changes.updated > 0 || self.changes.all() > 1
     }
 
-    /// The fields that changed, most often first.
+    /// Returns the fields that changed, the most frequent first.
     pub(super) fn fields(&self) -> Vec<(&str, u64)> {
         let mut fields: Vec<_> = self.fields.iter().map(|(path, n)| (path.as_str(), *n)).collect();
         fields.sort_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then_with(|| a.cmp(b)));
@@ -57,11 +58,11 @@ impl Busy {
     }
 }
 
-/// All that has happened.
+/// The counts of all changes.
 #[derive(Debug)]
 pub(super) struct Counts {
     pub(super) types: Vec<Changes>,
-    /// By the place of the type, and the key.
+    /// By the position of the type, and the object's key.
     objects: HashMap<(usize, String), Busy>,
 }
 
@@ -70,7 +71,7 @@ impl Counts {
         Self { types: vec![Changes::default(); types], objects: HashMap::new() }
     }
 
-    /// Counts an event, and the paths that an update changed.
+    /// Counts an event, with the paths that an update changed.
     pub(super) fn count(
         &mut self,
         (place, key): (usize, String),
@@ -93,7 +94,7 @@ impl Counts {
         }
     }
 
-    /// Makes room: at least half of them go.
+    /// Makes room by dropping at least half of the objects.
     fn forget(&mut self) {
         let mut changes: Vec<_> = self.objects.values().map(|busy| busy.changes.all()).collect();
         let middle = changes.len() / 2;
@@ -102,8 +103,8 @@ impl Counts {
         self.objects.retain(|_, busy| busy.changes.all() > least);
     }
 
-    /// The objects that changed most, with the places of their types. What only came, or only went,
-    /// has not changed.
+    /// Returns the objects that changed most, with the positions of their types. An object that was
+    /// only added or only deleted has not changed.
     pub(super) fn busiest(&self, limit: usize) -> Vec<(usize, &str, &Busy)> {
         let all = self.objects.iter().map(|((place, key), busy)| (*place, key.as_str(), busy));
         let mut all: Vec<_> = all.filter(|(_, _, busy)| busy.has_changed()).collect();
@@ -120,7 +121,7 @@ impl Counts {
     }
 }
 
-/// So many in such a time, for each second.
+/// Returns the rate per second.
 pub(super) fn rate(number: u64, time: Duration) -> f64 {
     let seconds = time.as_secs_f64();
     if seconds > 0.0 { number as f64 / seconds } else { 0.0 }

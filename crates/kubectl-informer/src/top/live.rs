@@ -1,17 +1,17 @@
-//! A text on the terminal that is replaced by the next.
+//! Text on a terminal that the next text replaces.
 
 use std::io::{self, Write as _};
 
 use crate::cells::keep_start;
 
-/// What is on the terminal now.
+/// The text that is on the terminal now.
 #[derive(Default)]
 pub(super) struct Live {
     lines: usize,
 }
 
 impl Live {
-    /// Puts this in the place of what was drawn before, as much as fits.
+    /// Replaces the text that was drawn before with as much of this text as fits.
     pub(super) fn draw(&mut self, text: &str) -> io::Result<()> {
         let size = terminal_size::terminal_size_of(io::stdout());
         let (width, height) = size.map_or((80, 24), |(width, height)| (width.0, height.0));
@@ -22,7 +22,7 @@ impl Live {
         Self::write(&format!("{before}{shown}"))
     }
 
-    /// Leaves this on the terminal, however high it is.
+    /// Replaces the text for the last time, with all of the lines of this one.
     pub(super) fn end(&mut self, text: &str) -> io::Result<()> {
         let shown = fitting(text, Self::columns() + 1, usize::MAX);
         let before = self.erasure();
@@ -30,7 +30,7 @@ impl Live {
         Self::write(&format!("{before}{shown}"))
     }
 
-    /// How long a line may be.
+    /// Returns the largest length of a line.
     pub(super) fn columns() -> usize {
         let width = terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| width.0);
         usize::from(width).saturating_sub(1)
@@ -43,7 +43,7 @@ impl Live {
         }
     }
 
-    /// One write, so that nothing comes between.
+    /// Writes everything at once, so that no other output comes between.
     fn write(text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
@@ -51,7 +51,7 @@ impl Live {
     }
 }
 
-/// What would wrap could not be taken away again.
+/// Cuts a text to this size. Lines that wrap could not be erased.
 fn fitting(text: &str, width: usize, height: usize) -> String {
     let mut shown = String::new();
     for line in text.lines().take(height) {

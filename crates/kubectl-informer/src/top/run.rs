@@ -1,4 +1,4 @@
-//! Looking: informers in, counts out.
+//! Feeds the events of informers into the counts, and shows these.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::record::{Happened, Record, Watched};
 use crate::screen::{Screen, written};
 use crate::signals::Stop;
 
-/// What changes often in most clusters.
+/// The types that change often in most clusters.
 const USUAL: [&str; 6] = [
     "pods",
     "deployments.apps",
@@ -37,23 +37,23 @@ const USUAL: [&str; 6] = [
     "events",
 ];
 
-/// How often what is shown is replaced.
+/// How often the view is refreshed.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// How long the first lists may take.
+/// The time limit for the initial lists.
 const SYNC_MAX: Duration = Duration::from_secs(60);
 
-/// How many events are taken at once.
+/// The largest number of events to process at once.
 const BATCH: usize = 256;
 
-/// A look that has begun.
+/// A running `top`.
 pub(super) struct Top {
     options: Options,
     caches: Caches,
     events: SelectAll<BoxStream<'static, (usize, Event<Untyped>)>>,
     counts: Counts,
     live: Option<Live>,
-    /// Since when it is counted.
+    /// The start of counting.
     since: Instant,
     screen: Screen,
     cluster: Cluster,
@@ -103,7 +103,7 @@ impl Top {
         }))
     }
 
-    /// Counts until it is over. The inner error is that of the output.
+    /// Counts until stopped. The inner error is that of the output.
     async fn follow(
         &mut self,
         stop: &mut Stop,
@@ -136,7 +136,7 @@ impl Top {
     fn count(&mut self, place: usize, event: Event<Untyped>) -> Result<(), String> {
         let watched = Watched { place, of: self.caches.all[place].of.clone() };
         let Some(record) = Record::new(event, &watched, Timestamp::now()) else { return Ok(()) };
-        // What was there when we came has not changed.
+        // Objects that existed at the start have not changed.
         if record.initial {
             return Ok(());
         }
@@ -146,7 +146,7 @@ impl Top {
         Ok(())
     }
 
-    /// A live screen has a line of its own for it.
+    /// Reports an error. A live view has its own line for it.
     fn note(&mut self, place: usize, report: &ErrorReport) {
         if self.live.is_none() {
             let asked = plain::Asked {
@@ -161,7 +161,7 @@ impl Top {
         }
     }
 
-    /// A line about what is wrong, if something is.
+    /// Returns a line about the current problem, if there is one.
     fn trouble(&self) -> String {
         let troubled = self.caches.all.iter().find_map(|cache| match cache.informer.state() {
             State::BackingOff { why, .. } => Some((cache, why)),
@@ -189,7 +189,7 @@ impl Top {
     }
 }
 
-/// The paths that an update changed, without what always changes.
+/// Returns the paths that an update changed, without noise.
 fn changed(record: &Record) -> Result<Vec<String>, String> {
     if record.happened != Happened::Update {
         return Ok(Vec::new());
@@ -226,7 +226,8 @@ async fn chosen(
     choose(&there.join(","), cluster, PATIENCE).await
 }
 
-/// Whether it is not forbidden: any other trouble may be over by the time that it is watched.
+/// Returns whether listing is not forbidden. Any other problem may have passed by the time the type
+/// is watched.
 async fn may_list(cluster: &Cluster, of: &Type, namespaces: &[String]) -> bool {
     let namespace = namespaces.first().map(String::as_str).filter(|_| of.namespaced);
     let path = format!("{}?limit=1", DynamicObject::url_path(&of.resource(), namespace));

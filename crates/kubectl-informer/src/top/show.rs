@@ -1,4 +1,4 @@
-//! What was counted, for people and for programs.
+//! Renders the counts, for people and for programs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use crate::plain;
 use crate::status::{counted, grouped};
 use crate::table::Table;
 
-/// Fields that are named of an object.
+/// The largest number of fields to show for an object.
 const FIELDS_SHOWN: usize = 3;
 
-/// How deep into an object people are told of; programs get whole paths.
+/// The depth at which paths are cut for people. Programs get whole paths.
 const DEPTH_SHOWN: usize = 3;
 
-/// What is shown of a moment.
+/// The state to show at one moment.
 pub(super) struct View<'a> {
     pub(super) counts: &'a Counts,
-    /// The types, and how many objects there are now.
+    /// The types, and the current number of objects of each.
     pub(super) types: Vec<(Arc<Type>, usize)>,
     pub(super) time: Duration,
     pub(super) limit: usize,
-    /// How wide the terminal is, if there is one.
+    /// The width of the terminal, if there is one.
     pub(super) width: Option<usize>,
 }
 
@@ -135,11 +135,13 @@ impl View<'_> {
     }
 }
 
-/// `.status.phase 12, .spec.replicas 3`; that it came or went, where that is all.
+/// Summarizes the changes of an object: `.status.phase 12, .spec.replicas 3`, and whether it was
+/// added or deleted.
 fn what(busy: &Busy) -> String {
     let mut fields: Vec<(&str, u64)> = Vec::new();
     for (path, n) in busy.fields() {
-        // The most frequent come first, and say how often something in there changed, at least.
+        // The most frequent path comes first. Its count is a lower bound for all paths with the
+        // same beginning.
         if fields.iter().all(|(known, _)| *known != upper(path)) {
             fields.push((upper(path), n));
         }
@@ -159,7 +161,7 @@ fn what(busy: &Busy) -> String {
     parts.join(", ")
 }
 
-/// The beginning of a path that says enough.
+/// Returns the beginning of a path, as deep as people see it.
 fn upper(path: &str) -> &str {
     let mut brackets = 0_usize;
     let mut dots = 0;
@@ -184,7 +186,7 @@ fn push(text: &mut String, table: &Table) -> Result<(), String> {
     Ok(())
 }
 
-/// Two digits where there is little.
+/// Formats a number, with one decimal place if it is small.
 fn decimal(number: f64) -> String {
     if number == 0.0 {
         "0".to_owned()

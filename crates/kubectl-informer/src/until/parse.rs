@@ -1,10 +1,10 @@
-//! Reads conditions.
+//! Parses conditions.
 
 use super::{Literal, Order, Term, quantity};
 use crate::path::Path;
 use crate::syntax::SyntaxError;
 
-/// Longer, and more at once, than anybody waits for.
+/// Limits on the length of a condition and the number of its terms, beyond any sensible use.
 const MAX_LENGTH: usize = 4096;
 const MAX_TERMS: usize = 100;
 
@@ -12,7 +12,7 @@ const EXAMPLES: &str = "a condition is written as status.phase=Running, \
     status.readyReplicas>=3, condition=Ready, spec.nodeName, !spec.paused or deleted; \
     a comma or && means and, || means or";
 
-/// Reads the groups of which one is to hold.
+/// Parses the groups of terms, one of which has to hold.
 pub(super) fn until(text: &str) -> Result<Vec<Vec<Term>>, SyntaxError> {
     let mut reader = Reader { text, at: 0 };
     if text.len() > MAX_LENGTH {
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         SyntaxError::new(self.text, self.at, problem)
     }
 
-    /// The word at this place, if there is one, and nothing but the end of the term after it.
+    /// Consumes one of these words, if it is at this position and is a whole term.
     fn word(&mut self, words: &[&str]) -> bool {
         let start = self.at;
         let end = self.rest().find(|c: char| !c.is_ascii_alphabetic());
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         }
         if self.take("jsonpath=") {
             let path = self.path()?;
-            // kubectl is content with whatever is there.
+            // Like kubectl, accept any value.
             return if self.at_end_of_term() { Ok(Term::Exists(path)) } else { self.test(path) };
         }
         if self.rest().starts_with('!') {
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         Ok(Term::Condition { name: text, status })
     }
 
-    /// A path, which may be in quotes.
+    /// Parses a path, which may be quoted.
     fn path(&mut self) -> Result<Path, SyntaxError> {
         let quote = ["'", "\""].into_iter().find(|quote| self.take(quote));
         let (path, end) = Path::parse_start(self.text, self.at)?;
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What follows a path.
+    /// Parses the test after a path.
     fn test(&mut self, path: Path) -> Result<Term, SyntaxError> {
         self.skip_spaces();
         for (word, wanted) in [("in", true), ("notin", false)] {
@@ -217,8 +217,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A value in quotes, or up to white space or one of some characters, of which `&` and `|` count
-    /// only twice.
+    /// Parses a value: in quotes, or up to white space or one of these characters. `&` and `|` end
+    /// it only if doubled.
     fn value(&mut self, ends: &str) -> Result<Literal, SyntaxError> {
         if let Some(quote @ ('"' | '\'')) = self.rest().chars().next() {
             return self.quoted(quote);
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
         Err(self.error("this quote is not closed"))
     }
 
-    /// Values in parentheses.
+    /// Parses values in parentheses.
     fn values(&mut self) -> Result<Vec<Literal>, SyntaxError> {
         self.skip_spaces();
         self.take("(");

@@ -1,8 +1,8 @@
-//! Numbers, and the quantities of Kubernetes: `500m`, `1.5Gi`.
+//! Numbers, and Kubernetes quantities: `500m`, `1.5Gi`.
 
 use serde_json::Value;
 
-/// What a value is as a number, if it is one. What is missing is 0.
+/// Returns a value as a number, if it is one. A missing value is 0.
 pub(super) fn of(value: &Value) -> Option<f64> {
     match value {
         Value::Null => Some(0.0),
@@ -12,7 +12,7 @@ pub(super) fn of(value: &Value) -> Option<f64> {
     }
 }
 
-/// Reads a number with or without a suffix.
+/// Parses a number with or without a suffix.
 pub(super) fn parse(text: &str) -> Option<f64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Option<f64> {
         "Ei" => (1_u64 << 60) as f64,
         _ => return None,
     };
-    // No infinities, and nothing that is no number.
+    // Excludes infinities and NaN.
     let numeric = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E');
     let number = digits.parse::<f64>().ok().filter(|_| digits.chars().all(numeric))?;
     Some(number * factor)

@@ -42,7 +42,7 @@ fn what_is_waited_for() {
         ("status.nothing!=Running", true),
         ("status.message='a, b && c'", true),
         ("metadata.labels.app.kubernetes.io/name=shop", true),
-        // Numbers, as numbers.
+        // Compared as numbers.
         ("status.readyReplicas=3", true),
         ("status.readyReplicas=3.0", true),
         ("status.readyReplicas='3'", true),
@@ -54,7 +54,7 @@ fn what_is_waited_for() {
         ("spec.memory>=0.5Gi", true),
         ("spec.cpu<200m", false),
         ("status.phase>1", false),
-        // What is left out is 0, false, empty.
+        // A missing field is 0, false or empty.
         ("status.unavailableReplicas=0", true),
         ("status.unavailableReplicas<1", true),
         ("status.unavailableReplicas>0", false),
@@ -65,7 +65,7 @@ fn what_is_waited_for() {
         ("status.reason=x", false),
         ("spec.finalizers=[]", true),
         ("spec.finalizers='[1]'", false),
-        // What is there.
+        // Existence.
         ("spec.nodeName", true),
         ("!spec.nodeName", false),
         ("spec.paused", false),
@@ -76,13 +76,13 @@ fn what_is_waited_for() {
         ("status.conditions[Ready]", false),
         ("status.conditions[Ready].status", false),
         ("status.conditions[PodScheduled]", true),
-        // All of several.
+        // All of several values.
         ("status.containerStatuses[*].ready=true", false),
         ("status.containerStatuses[*].ready", false),
         ("status.containerStatuses[0].ready=true", true),
         ("status.containerStatuses[*].name!=third", true),
         ("status.containerStatuses[*].name!=side", false),
-        // As with kubectl wait.
+        // As in `kubectl wait`.
         ("condition=Ready", false),
         ("condition=Ready=False", true),
         ("condition=ready=false", true),
@@ -95,7 +95,7 @@ fn what_is_waited_for() {
         ("jsonpath='{.status.conditions[?(@.type==\"Ready\")].status}'=False", true),
         ("jsonpath={.spec.paused}", true),
         ("jsonpath={.spec.nothing}", false),
-        // Several.
+        // Several conditions.
         ("status.phase=Running,spec.nodeName", true),
         ("status.phase=Running && !spec.nodeName", false),
         ("status.phase=Failed || status.phase=Running", true),
@@ -120,11 +120,11 @@ fn what_happened_is_a_condition_too() {
         ("created || deleted", true, false, true),
         ("deleted, status.phase=Running", false, false, true),
         ("deleted, status.phase=Failed", false, false, false),
-        // Gone is gone, whatever it was before.
+        // A deleted object is in no state, whatever it was before.
         ("status.phase=Running", true, true, false),
         ("!spec.paused", true, true, false),
         ("condition=PodScheduled", true, true, false),
-        // A field of that name.
+        // A field with that name.
         ("deleted=", true, true, false),
     ] {
         let found = [Added, Updated, Deleted].map(|what| holds(text, what));

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use crate::record::{Happened, Record};
 use crate::until::{self, Until};
 
-/// Objects that a message names; the rest are counted.
+/// The largest number of objects that a message names. The rest are counted.
 const NAMED_MAX: usize = 3;
 
-/// Conditions to wait for: by default each is to be met by every object, as for `kubectl wait`.
+/// Conditions to wait for. As in `kubectl wait`, by default every object has to meet each of them.
 ///
 /// An object that has met a condition need not keep meeting it. One that is added later counts too;
 /// one that is deleted no longer does.
@@ -20,9 +20,9 @@ pub(super) struct Conditions {
 
 struct Condition {
     until: Until,
-    /// The objects that exist, and whether each has met the condition. Bounded by what is cached.
+    /// The objects that exist, and whether each has met the condition. Bounded by the cache.
     objects: HashMap<(usize, String), bool>,
-    /// Whether any object has ever met it: what there are no objects of is not met.
+    /// Whether any object has ever met it. Without objects, a condition is not met.
     met: bool,
 }
 
@@ -37,7 +37,7 @@ impl Conditions {
         self.all.is_empty()
     }
 
-    /// Notes what has happened to an object.
+    /// Records an event.
     pub(super) fn observe(&mut self, record: &Record) -> Result<(), String> {
         if self.is_empty() {
             return Ok(());
@@ -56,7 +56,7 @@ impl Conditions {
         object.map(drop)
     }
 
-    /// Returns the conditions that are not met, with the objects that have not met them.
+    /// Describes the conditions that are not met, with the objects that have not met them.
     pub(super) fn unmet(&self) -> Option<String> {
         self.describe(|condition| {
             let mut names: Vec<_> = condition.unmet().map(|(_, name)| name.as_str()).collect();
@@ -72,7 +72,7 @@ impl Conditions {
         })
     }
 
-    /// Returns what is waited for, and how many objects have met it.
+    /// Describes the awaited conditions, and how many objects have met them.
     pub(super) fn progress(&self) -> Option<String> {
         self.describe(|condition| {
             let (unmet, objects) = (condition.unmet().count(), condition.objects.len());

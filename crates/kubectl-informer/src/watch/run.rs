@@ -1,4 +1,4 @@
-//! The watch itself: informers in, lines out.
+//! The watch itself: turns the events of informers into lines.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -27,25 +27,25 @@ use crate::screen::{Screen, unread};
 use crate::signals::Stop;
 use crate::status::{self, Context, Informed};
 
-/// How often the status line is looked at: what it says changes once a second at most, but a new state
-/// should be seen at once.
+/// How often the status line is updated. Its text changes at most once a second, but a new state
+/// should be visible immediately.
 const STATUS_EVERY: Duration = Duration::from_millis(200);
 
-/// The least time that a server gets to answer.
+/// The least time limit for the server's first response.
 const CONNECT_MIN: Duration = Duration::from_secs(5);
 
-/// How many events are taken at once, before what they print is shown.
+/// The largest number of events to process before their output is shown.
 const BATCH: usize = 256;
 
-/// One type and its informer.
+/// A type and its informer.
 struct Source {
     of: Arc<Type>,
     informer: SharedInformer<Untyped>,
-    /// What there was at the start, until all of it is there.
+    /// The initial objects, until the list is complete.
     initial: Option<Vec<Record>>,
 }
 
-/// A watch that has begun.
+/// A running watch.
 pub(super) struct Watch {
     options: Options,
     namespaces: Vec<String>,
@@ -55,7 +55,7 @@ pub(super) struct Watch {
     printer: Printer,
     screen: Screen,
     tally: Tally,
-    /// Whether only some objects were asked for.
+    /// Whether a selector or names restrict the objects.
     selects: bool,
     conditions: Conditions,
     factory: SharedInformerFactory,
@@ -87,7 +87,8 @@ impl Watch {
         }
 
         let (tell, errors) = mpsc::unbounded_channel();
-        // Objects are printed as the server writes them, with fields that only a newer client knows.
+        // Objects are printed as the server sends them, including fields that this client does not
+        // know.
         let factory =
             SharedInformerFactory::builder(cluster.client.clone()).protobuf(false).build();
         let mut sources = Vec::new();
@@ -135,7 +136,7 @@ impl Watch {
         Ok(Outcome::Unmet)
     }
 
-    /// What was waited for and has not happened.
+    /// Describes the awaited condition that is not met.
     fn missing(&self) -> Option<String> {
         let shown = self.tally.shown();
         if let Some(count) = self.options.count.filter(|&count| shown < count) {
@@ -180,7 +181,8 @@ impl Watch {
             for record in &records {
                 self.observe(record);
                 self.show(record)?;
-                // Without --any, all of the objects that there are count, so that they are seen first.
+                // Without `--any`, every existing object counts, so that all of them are observed
+                // first.
                 if (self.options.count.is_some() || self.options.any) && self.is_met() {
                     ended = Some(Ended::Met);
                     break;
@@ -195,8 +197,8 @@ impl Watch {
         Ok(ended)
     }
 
-    /// What is to be shown now. What there was at the start waits until all of it is there, so that it
-    /// can be shown in order.
+    /// Returns the records to show now. Initial objects wait until the list is complete, so that
+    /// they can be shown in order.
     fn take_in(&mut self, place: usize, event: Event<Untyped>, now: Timestamp) -> Vec<Record> {
         let source = &mut self.sources[place];
         let watched = Watched { place, of: source.of.clone() };
@@ -226,21 +228,21 @@ impl Watch {
                 self.tally.count(record.happened);
             }
             Ok(None) => {}
-            // One object that cannot be shown is no reason not to show the others.
+            // If one object cannot be shown, the others still can.
             Err(problem) => self.screen.note(&problem),
         }
         Ok(())
     }
 
     fn observe(&mut self, record: &Record) {
-        // An object that cannot be read meets nothing.
+        // An object that cannot be read meets no condition.
         if let Err(problem) = self.conditions.observe(record) {
             self.screen.note(&problem);
         }
     }
 
-    /// Returns whether what --count or --until wait for has happened. Before all types are listed, objects
-    /// may be missing that do not meet a condition yet.
+    /// Returns whether the condition of `--count` or `--until` is met. Until all types are listed,
+    /// there may be more objects, which do not meet it yet.
     fn is_met(&self) -> bool {
         let waiting = self.options.count.is_some() || !self.conditions.is_empty();
         let whole = self.options.count.is_some()
@@ -249,7 +251,7 @@ impl Watch {
         waiting && whole && self.missing().is_none()
     }
 
-    /// Somebody who sees nothing should know why.
+    /// If there is nothing to show, tells the user why.
     fn say_if_empty(&mut self) {
         let done = self.sources.iter().all(|source| source.initial.is_none());
         if !done || self.tally.initial > 0 {
@@ -298,7 +300,7 @@ impl Watch {
         Ok(None)
     }
 
-    /// Looks at how the informers are, and says so.
+    /// Checks the informers, and reports their state.
     fn look(&mut self) {
         let sources = &self.sources;
         let over = |place: &usize| sources[*place].informer.is_live();
@@ -325,13 +327,13 @@ impl Watch {
     }
 }
 
-/// Why a watch is over.
+/// The reason for the end of a watch.
 enum Ended {
-    /// What it was to wait for has happened.
+    /// The awaited condition was met.
     Met,
     TimedOut,
     Interrupted,
-    /// Whatever read its output has gone.
+    /// The reader of its output has gone.
     NobodyReads,
 }
 
@@ -341,7 +343,7 @@ impl Source {
     }
 }
 
-/// A time as it was asked for: `300 ms`, `90 s`.
+/// Formats a duration as the user gave it: `300 ms`, `90 s`.
 fn exact(time: Duration) -> String {
     match time.as_millis() {
         millis @ 0..1000 => format!("{millis} ms"),
@@ -371,13 +373,13 @@ fn stream(informer: &SharedInformer<Untyped>, options: &Options) -> EventStream<
     handler.stream()
 }
 
-/// How long the server may take to answer at all. The time that was asked for is for what happens then:
-/// however short it is, connecting is no part of it.
+/// Returns the time limit for the server's first response. However short the requested timeout is,
+/// it starts only after the tool has connected.
 fn patience(options: &Options) -> Duration {
     options.timeout.map_or(PATIENCE, |timeout| timeout.clamp(CONNECT_MIN, PATIENCE))
 }
 
-/// How wide the terminal is now, if there is one.
+/// Returns the current width of the terminal, if there is one.
 fn columns_of_terminal() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }

@@ -1,23 +1,23 @@
-//! What has happened so far.
+//! Counts of the events so far.
 
 use tokio::time::Instant;
 
 use crate::record::Happened;
 use crate::status::{counted, seconds};
 
-/// What has happened so far.
+/// The counts of the events so far.
 pub(super) struct Tally {
     pub(super) started: Instant,
     added: u64,
     updated: u64,
     deleted: u64,
     resynced: u64,
-    /// Objects that were there at the start.
+    /// The number of initial objects.
     pub(super) initial: usize,
     pub(super) reconnects: u64,
-    /// The last error, in plain words, and when it was.
+    /// The last error, in plain words, and its time.
     pub(super) last: Option<(String, Instant)>,
-    /// Types that are in trouble which has been told.
+    /// The types whose problems have been reported and persist.
     pub(super) troubled: Vec<usize>,
 }
 
@@ -36,7 +36,7 @@ impl Tally {
         }
     }
 
-    /// How many there have been, with this one.
+    /// Counts an event. Returns the number of events so far.
     pub(super) fn count(&mut self, happened: Happened) -> u64 {
         match happened {
             Happened::Add => self.added += 1,
@@ -47,7 +47,7 @@ impl Tally {
         self.shown()
     }
 
-    /// How many there have been.
+    /// Returns the number of events so far.
     pub(super) fn shown(&self) -> u64 {
         self.added + self.updated + self.deleted + self.resynced
     }

@@ -1,4 +1,4 @@
-//! What Go's own `text/template` makes of these templates: found out by running it.
+//! The output of Go's own `text/template` for these templates, as produced by running it.
 
 use serde_json::{Value, json};
 
