@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
-use kube_informer::Event;
+use kube_informer::{Event, SharedInformer};
 use real_kubernetes::{Builder, RealKubernetes};
 use serde_json::json;
 
@@ -25,7 +25,7 @@ async fn an_informer_syncs_and_tells_what_happens() -> Result<()> {
     }
     let mut mirror =
         Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
-    mirror.informer.wait_for_sync().await?;
+    mirror.wait_for_sync().await?;
     assert_eq!(mirror.settle().await?, 3);
     scene.create("d").await?;
     scene.set("a", 1).await?;
@@ -42,8 +42,8 @@ async fn an_informer_syncs_and_tells_what_happens() -> Result<()> {
     assert_eq!(mirror.settle().await?, 4);
     let beliefs = mirror.beliefs();
     assert_eq!((beliefs.added, beliefs.updated, beliefs.deleted), (5, 2, 1));
-    assert!(beliefs.tombstones.is_empty() && mirror.errors().is_empty(), "{}", mirror.story());
-    assert!(mirror.informer.is_live());
+    assert!(beliefs.tombstones.is_empty() && mirror.is_untroubled(), "{}", mirror.story());
+    assert!(mirror.all(SharedInformer::is_live));
     mirror.end().await;
     Ok(())
 }
@@ -56,7 +56,7 @@ async fn a_resync_repeats_what_there_is() -> Result<()> {
     scene.create("b").await?;
     let mirror =
         Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
-    mirror.informer.wait_for_sync().await?;
+    mirror.wait_for_sync().await?;
     let mut events = mirror.informer.handler().resync(Duration::from_secs(1)).stream();
     let mut repeated = Vec::new();
     while repeated.len() < 4 {
@@ -139,7 +139,7 @@ async fn metadata_comes_without_the_rest() -> Result<()> {
         assert!(!text.contains("\"data\""), "{text}");
         assert!(object.decode()?.metadata.uid.is_some());
     }
-    assert!(mirror.errors().is_empty(), "{}", mirror.story());
+    assert!(mirror.is_untroubled(), "{}", mirror.story());
     mirror.end().await;
     Ok(())
 }
@@ -180,12 +180,12 @@ async fn a_list_is_streamed() -> Result<()> {
     many(&scene).await?;
     let mirror =
         Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
-    mirror.informer.wait_for_sync().await?;
+    mirror.wait_for_sync().await?;
     assert_eq!(mirror.settle().await?, MANY);
-    assert!(mirror.errors().is_empty(), "{}", mirror.story());
+    assert!(mirror.is_untroubled(), "{}", mirror.story());
     let streamed =
         metric(&scene.client, "apiserver_watch_list_duration_seconds_count", &["configmaps"]);
-    assert!(streamed.await? >= 1);
+    assert!(streamed.await? >= mirror.informers());
     mirror.end().await;
     Ok(())
 }
@@ -198,9 +198,9 @@ async fn a_server_that_does_not_stream_is_listed() -> Result<()> {
     many(&scene).await?;
     let mirror =
         Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
-    mirror.informer.wait_for_sync().await?;
+    mirror.wait_for_sync().await?;
     assert_eq!(mirror.settle().await?, MANY);
-    assert!(mirror.fell_back() && mirror.errors().len() == 1, "{}", mirror.story());
+    assert!(mirror.fell_back() && mirror.reported() == [1, 1], "{}", mirror.story());
     scene.delete("m-7").await?;
     scene.set("m-8", 1).await?;
     assert_eq!(mirror.settle().await?, MANY - 1);
@@ -218,8 +218,8 @@ async fn a_server_that_has_no_cache_either_is_listed_in_pages() -> Result<()> {
     let before = lists(&scene.client).await?;
     let mirror =
         Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
-    mirror.informer.wait_for_sync().await?;
-    assert_eq!(lists(&scene.client).await? - before, MANY.div_ceil(500));
+    mirror.wait_for_sync().await?;
+    assert_eq!(lists(&scene.client).await? - before, mirror.informers() * MANY.div_ceil(500));
     assert_eq!(mirror.settle().await?, MANY);
     scene.delete("m-7").await?;
     scene.set("m-8", 1).await?;
@@ -236,9 +236,9 @@ async fn a_server_that_has_no_cache_streams_all_the_same() -> Result<()> {
     many(&scene).await?;
     let mirror =
         Mirror::<ConfigMap>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
-    mirror.informer.wait_for_sync().await?;
+    mirror.wait_for_sync().await?;
     assert_eq!(mirror.settle().await?, MANY);
-    assert!(mirror.errors().is_empty(), "{}", mirror.story());
+    assert!(mirror.is_untroubled(), "{}", mirror.story());
     mirror.end().await;
     Ok(())
 }

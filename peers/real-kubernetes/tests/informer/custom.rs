@@ -80,9 +80,9 @@ async fn a_definition_is_deleted_and_made_again() -> Result<()> {
     make("two", 2).await?;
     assert_eq!(mirror.settle().await?, 2);
 
-    let before = mirror.errors().len();
+    let before = mirror.reported();
     forget(&scene.client, &Gadget::crd()).await?;
-    mirror.error_after(before, |report| report.error.is_not_found()).await?;
+    mirror.error_after(&before, |report| report.error.is_not_found()).await?;
     define(&scene.client, &Gadget::crd()).await?;
     make("one", 11).await?;
     make("three", 3).await?;

@@ -31,7 +31,7 @@ async fn miss(mut kubernetes: RealKubernetes, restarts: bool) -> Result<()> {
     }
     gate.open();
     assert_eq!(mirror.settle().await?, 4);
-    assert!(mirror.errors().iter().any(|report| report.error.is_expired()), "{}", mirror.story());
+    assert!(mirror.has_reported(|report| report.error.is_expired()), "{}", mirror.story());
     let beliefs = mirror.beliefs();
     assert_eq!(beliefs.tombstones, ["expiry/goes"]);
     assert_eq!((beliefs.added, beliefs.deleted), (5, 1));

@@ -25,7 +25,7 @@ struct Told {
     news: Arc<Notify>,
 }
 
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Beliefs {
     pub(crate) view: BTreeMap<String, State>,
     pub(crate) synced: bool,

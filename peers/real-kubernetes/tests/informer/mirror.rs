@@ -1,20 +1,20 @@
-//! An informer, its handlers, and the comparison with the server.
+//! Informers of the same objects, one for each encoding, and the comparison with the server.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail};
+use futures::future::try_join_all;
 use kube::Client;
 use kube::api::ListParams;
 use kube::core::ApiResource;
-use kube_informer::{ErrorReport, Next, SharedInformer, SharedInformerFactory, StaticKind};
-use serde_json::Value;
+use kube_informer::{ErrorReport, SharedInformer, StaticKind};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use super::fold::{Beliefs, Fold, state};
-use super::truth::{self, Truth, plain};
+use super::fold::Beliefs;
+use super::side::Side;
+use super::truth::Truth;
 
 /// How long a cache may take to become the server's content after a trouble: a silent watch is noticed within 75
 /// seconds, pauses are up to a minute, and the machine is busy.
@@ -31,137 +31,140 @@ pub(crate) struct Choice {
     pub(crate) fields: String,
 }
 
+/// An informer that reads protobuf, and beside it one that reads JSON: what happens to the server happens to both, and
+/// takes no longer than with one. Of a custom resource, whose encoding is JSON, there is one.
 pub(crate) struct Mirror<K> {
+    /// That of the first side.
     pub(crate) informer: SharedInformer<K>,
-    factory: SharedInformerFactory,
-    folds: Vec<Fold>,
+    sides: Vec<Side<K>>,
     news: Arc<Notify>,
-    errors: Arc<Mutex<Vec<ErrorReport>>>,
     truth: Truth,
     metadata_only: bool,
 }
 
 impl<K: StaticKind> Mirror<K> {
-    /// Starts an informer with two handlers. `client` is the informer's, `asks` that of the oracle.
+    /// Starts the informers with two handlers each. `client` is theirs, `asks` that of the oracle.
     pub(crate) fn start(client: Client, asks: Client, choice: &Choice) -> Self {
-        let errors = Arc::<Mutex<Vec<ErrorReport>>>::default();
-        let reports = errors.clone();
-        let factory = SharedInformerFactory::builder(client).namespace(&choice.namespace).build();
-        let informer = factory
-            .builder_for::<K>()
-            .labels(&choice.labels)
-            .fields(&choice.fields)
-            .on_error(move |report| {
-                reports.lock().unwrap_or_else(PoisonError::into_inner).push(report.clone());
-            })
-            .build();
-        let news = Arc::new(Notify::new());
-        let folds = vec![Fold::of_events(&informer, &news), Fold::of_callbacks(&informer, &news)];
-        factory.start();
-        let params = ListParams::default().labels(&choice.labels).fields(&choice.fields);
         let resource = ApiResource::erase::<K>(&());
         let metadata_only = K::metadata_api();
+        let has_protobuf =
+            metadata_only || kube_schema::message(&resource.api_version, &resource.kind).is_some();
+        let news = Arc::new(Notify::new());
+        let encodings = if has_protobuf { &[true, false][..] } else { &[false] };
+        let start = |protobuf: &bool| Side::start(client.clone(), choice, *protobuf, &news);
+        let sides: Vec<Side<K>> = encodings.iter().map(start).collect();
+        let params = ListParams::default().labels(&choice.labels).fields(&choice.fields);
         let truth = Truth::new(asks, &resource, &choice.namespace, params, metadata_only);
-        Self { informer, factory, folds, news, errors, truth, metadata_only }
+        Self { informer: sides[0].informer.clone(), sides, news, truth, metadata_only }
     }
 
-    /// Another handler, which comes late.
+    /// Returns the number of informers.
+    pub(crate) fn informers(&self) -> usize {
+        self.sides.len()
+    }
+
+    /// Whether this is so of every informer.
+    pub(crate) fn all(&self, is: impl Fn(&SharedInformer<K>) -> bool) -> bool {
+        self.sides.iter().all(|side| is(&side.informer))
+    }
+
+    pub(crate) async fn wait_for_sync(&self) -> Result<()> {
+        try_join_all(self.sides.iter().map(|side| side.informer.wait_for_sync())).await?;
+        Ok(())
+    }
+
+    /// Adds a handler to each informer, which comes late.
     pub(crate) fn join(&mut self) {
-        self.folds.push(Fold::of_events(&self.informer, &self.news));
+        self.sides.iter_mut().for_each(Side::join);
     }
 
-    /// What the first handler believes.
+    /// Returns the beliefs of the first handler. Handlers of the other informer have been told the same.
     pub(crate) fn beliefs(&self) -> Beliefs {
-        self.folds[0].beliefs()
+        let mut all = self.sides.iter().map(Side::beliefs);
+        let first = all.next().expect("there is an informer");
+        for other in all {
+            assert_eq!(other, first, "in the other encoding, and in {}", self.sides[0].encoding());
+        }
+        first
     }
 
-    pub(crate) fn errors(&self) -> Vec<ErrorReport> {
-        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Whether no informer has reported an error.
+    pub(crate) fn is_untroubled(&self) -> bool {
+        self.sides.iter().all(|side| side.errors().is_empty())
     }
 
-    /// Waits until there is such an error, and gives it.
+    /// Whether every informer has reported such an error.
+    pub(crate) fn has_reported(&self, is: impl Fn(&ErrorReport) -> bool) -> bool {
+        self.sides.iter().all(|side| side.errors().iter().any(&is))
+    }
+
+    /// Returns how many errors each informer has reported so far.
+    pub(crate) fn reported(&self) -> Vec<usize> {
+        self.sides.iter().map(|side| side.errors().len()).collect()
+    }
+
+    /// Waits until every informer has reported such an error, and gives the first.
     pub(crate) async fn error(&self, is: impl Fn(&ErrorReport) -> bool) -> Result<ErrorReport> {
-        self.error_after(0, is).await
+        self.error_after(&vec![0; self.sides.len()], is).await
     }
 
-    /// The same, but not one of the first so many.
+    /// The same, but not one of those that were [`reported`](Self::reported) before.
     pub(crate) async fn error_after(
         &self,
-        count: usize,
+        before: &[usize],
         is: impl Fn(&ErrorReport) -> bool,
     ) -> Result<ErrorReport> {
         let deadline = Instant::now() + SETTLE_MAX;
-        let mut states = self.informer.watch_state();
-        loop {
-            if let Some(report) = self.errors().into_iter().skip(count).find(&is) {
-                return Ok(report);
-            }
-            if Instant::now() > deadline {
-                bail!("no such error within {SETTLE_MAX:?}, but {}", self.story());
-            }
-            // An error changes the state, or nothing does.
-            let _ = timeout(LOOK, states.changed()).await;
+        let mut first = None;
+        for (side, count) in self.sides.iter().zip(before) {
+            let mut states = side.informer.watch_state();
+            let found = loop {
+                if let Some(report) = side.errors().into_iter().skip(*count).find(&is) {
+                    break report;
+                }
+                if Instant::now() > deadline {
+                    bail!("no such error within {SETTLE_MAX:?}, but {}", self.story());
+                }
+                // An error changes the state, or nothing does.
+                let _ = timeout(LOOK, states.changed()).await;
+            };
+            first = first.or(Some(found));
         }
+        first.context("there is an informer")
     }
 
-    /// Whether lists are streamed, as far as errors tell.
+    /// Whether no list could be streamed, as far as errors tell.
     pub(crate) fn fell_back(&self) -> bool {
-        self.errors().iter().any(|report| report.next == Next::FallBackToList)
+        self.sides.iter().all(Side::fell_back)
     }
 
-    /// Waits until the cache and all handlers have what the server has, and checks that no handler was told
-    /// what it should not be. Gives how many objects these are.
+    /// Waits until all caches and handlers have what the server has, and checks that no handler was told what it
+    /// should not be. Gives how many objects these are.
     pub(crate) async fn settle(&self) -> Result<usize> {
         let deadline = Instant::now() + SETTLE_MAX;
         loop {
             let truth = self.truth.list().await?;
-            let Err(difference) = self.compare(&truth) else { return Ok(truth.len()) };
+            let compared = self.sides.iter().try_for_each(|side| {
+                side.compare(&truth, self.metadata_only)
+                    .with_context(|| format!("the informer in {}", side.encoding()))
+            });
+            let Err(difference) = compared else { return Ok(truth.len()) };
             if Instant::now() > deadline {
-                bail!("not settled within {SETTLE_MAX:?}: {difference}\n{}", self.story());
+                bail!("not settled within {SETTLE_MAX:?}: {difference:#}\n{}", self.story());
             }
             // No news may be what is wrong.
             let _ = timeout(LOOK, self.news.notified()).await;
         }
     }
 
-    fn compare(&self, truth: &BTreeMap<String, Value>) -> Result<()> {
-        let cache = self.informer.lister().list().into_iter().map(|object| {
-            let body: Value = serde_json::from_slice(&object.to_json()?)?;
-            Ok((object.key().to_string(), (state(&object), plain(body, self.metadata_only))))
-        });
-        let cache: BTreeMap<_, _> = cache.collect::<Result<_>>()?;
-        let keys: Vec<_> = cache.keys().collect();
-        ensure!(
-            keys.iter().copied().eq(truth.keys()),
-            "the cache has {keys:?}, not {:?}",
-            truth.keys()
-        );
-        for ((key, (known, body)), said) in cache.iter().zip(truth.values()) {
-            ensure!(
-                *known == truth::state(said),
-                "{key} is {known:?}, not {:?}",
-                truth::state(said)
-            );
-            ensure!(body == said, "the bodies of {key} differ:\n{body}\n{said}");
-        }
-        for fold in &self.folds {
-            let beliefs = fold.beliefs();
-            ensure!(beliefs.synced, "a handler has not been told that it is in sync");
-            ensure!(beliefs.wrong.is_empty(), "wrongly told: {:?}", beliefs.wrong);
-            let view = beliefs.view.iter();
-            let known = cache.iter().map(|(key, (known, _))| (key, known));
-            ensure!(view.eq(known), "a handler has {:?}, not {keys:?}", beliefs.view);
-        }
-        Ok(())
-    }
-
-    /// What happened, for somebody who wonders.
+    /// Describes what happened, for the reader of a failure.
     pub(crate) fn story(&self) -> String {
-        let errors: Vec<String> = self.errors().iter().map(ToString::to_string).collect();
-        format!("{:?}\nerrors:\n{}", self.informer.status(), errors.join("\n"))
+        self.sides.iter().map(Side::story).collect::<Vec<_>>().join("\n")
     }
 
     pub(crate) async fn end(self) {
-        self.factory.shutdown().await;
+        for side in self.sides {
+            side.end().await;
+        }
     }
 }

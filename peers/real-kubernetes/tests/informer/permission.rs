@@ -47,11 +47,11 @@ async fn a_permission_is_given_taken_away_and_given_back() -> Result<()> {
     let mirror = Mirror::<ConfigMap>::start(reader, scene.client.clone(), &scene.all());
     let refused = mirror.error(|report| report.error.is_forbidden()).await?;
     assert!(refused.to_string().contains("reader"), "{refused}");
-    assert!(!mirror.informer.has_synced());
+    assert!(mirror.all(|informer| !informer.has_synced()));
     grant(&scene).await?;
     assert_eq!(mirror.settle().await?, 2);
 
-    let before = mirror.errors().len();
+    let before = mirror.reported();
     revoke(&scene).await?;
     // A watch that is open goes on for as long as it lasts.
     gate.close();
@@ -61,9 +61,9 @@ async fn a_permission_is_given_taken_away_and_given_back() -> Result<()> {
     let maps: Api<ConfigMap> = Api::namespaced(kubernetes.reader().await?, &scene.namespace);
     while maps.list(&ListParams::default()).await.is_ok() {}
     gate.open();
-    mirror.error_after(before, |report| report.error.is_forbidden()).await?;
-    assert_eq!(mirror.informer.lister().len(), 2, "what was known stays known");
-    assert!(!mirror.informer.is_live());
+    mirror.error_after(&before, |report| report.error.is_forbidden()).await?;
+    assert!(mirror.all(|informer| informer.lister().len() == 2), "what was known stays known");
+    assert!(mirror.all(|informer| !informer.is_live()));
     grant(&scene).await?;
     assert_eq!(mirror.settle().await?, 2);
     mirror.end().await;
@@ -86,7 +86,7 @@ async fn a_token_is_revoked_and_restored() -> Result<()> {
     mirror.error(|report| report.error.is_unauthorized()).await?;
     scene.create("c").await?;
     scene.create("d").await?;
-    assert!(!mirror.informer.is_live());
+    assert!(mirror.all(|informer| !informer.is_live()));
     kubernetes.restore_reader().await?;
     assert_eq!(mirror.settle().await?, 3);
     mirror.end().await;

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube_informer::SharedInformer;
 use real_kubernetes::RealKubernetes;
 
 use super::mirror::Mirror;
@@ -33,9 +34,12 @@ async fn go_back(mut kubernetes: RealKubernetes, bumped: bool) -> Result<()> {
     }
     scene.create("after").await?;
     assert_eq!(mirror.settle().await?, 4);
-    let names = mirror.informer.lister();
-    let names = names.namespace("restore");
-    assert!(names.get("never-was").is_none() && names.get("returns").is_some());
+    let is_back = |informer: &SharedInformer<ConfigMap>| {
+        let lister = informer.lister();
+        let maps = lister.namespace("restore");
+        maps.get("never-was").is_none() && maps.get("returns").is_some()
+    };
+    assert!(mirror.all(is_back));
 
     scene.set("stays", 1).await?;
     scene.delete("after").await?;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube_informer::SharedInformer;
 use real_kubernetes::RealKubernetes;
 use tokio::time::sleep;
 
@@ -27,15 +28,15 @@ async fn a_server_that_is_paused_is_noticed() -> Result<()> {
     let began = Instant::now();
     mirror.error(|report| report.error.is_silence()).await?;
     assert!(began.elapsed() < PAUSE, "noticed after {:?}", began.elapsed());
-    assert!(!mirror.informer.is_live());
-    assert_eq!(mirror.informer.lister().len(), 2, "what was known stays known");
+    assert!(mirror.all(|informer| !informer.is_live()));
+    assert!(mirror.all(|informer| informer.lister().len() == 2), "what was known stays known");
     sleep(PAUSE.saturating_sub(began.elapsed())).await;
     kubernetes.resume()?;
     scene.delete("a").await?;
     scene.create("c").await?;
     scene.create("d").await?;
     assert_eq!(mirror.settle().await?, 3);
-    assert!(mirror.informer.is_live(), "{}", mirror.story());
+    assert!(mirror.all(SharedInformer::is_live), "{}", mirror.story());
     mirror.end().await;
     Ok(())
 }
