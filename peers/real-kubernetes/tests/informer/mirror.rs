@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use futures::future::try_join_all;
 use kube::Client;
 use kube::api::ListParams;
 use kube::core::ApiResource;
@@ -69,7 +68,9 @@ impl<K: StaticKind> Mirror<K> {
     }
 
     pub(crate) async fn wait_for_sync(&self) -> Result<()> {
-        try_join_all(self.sides.iter().map(|side| side.informer.wait_for_sync())).await?;
+        for side in &self.sides {
+            side.informer.wait_for_sync().await?;
+        }
         Ok(())
     }
 
