@@ -43,6 +43,7 @@ pub(crate) struct Mirror<K> {
 
 impl<K: StaticKind> Mirror<K> {
     /// Starts the informers with two handlers each. `client` is theirs, `asks` that of the oracle.
+    #[allow(clippy::needless_pass_by_value, reason = "each test makes a client for it")]
     pub(crate) fn start(client: Client, asks: Client, choice: &Choice) -> Self {
         let resource = ApiResource::erase::<K>(&());
         let metadata_only = K::metadata_api();
