@@ -1,4 +1,4 @@
-//! `Object<K>`: a header that is always at hand and a packed body. One `Arc`, whatever `K` is.
+//! `Object<K>`: a parsed header and a packed body, in one `Arc` whatever `K` is.
 
 mod codec;
 mod dictionary;
@@ -47,10 +47,10 @@ use protobuf::is_protobuf;
 pub(crate) use restore::{KeptBody, KeptHeader};
 use uid::Uid;
 
-/// A cached object. Cloning clones one `Arc`; the type parameter is only what [`decode`] gives.
+/// A cached object. Cloning clones one `Arc`. The type parameter only decides the result of [`decode`].
 ///
-/// The header (key, uid, versions, labels, owner) is at hand. The rest is bytes, read when somebody
-/// asks: whole with [`decode`], in part with [`decode_as`] and [`field`].
+/// The header (key, uid, versions, labels, owner) is always available. The rest is kept as bytes, and decoded
+/// on demand: the whole object with [`decode`], a part of it with [`decode_as`] or [`field`].
 ///
 /// [`decode`]: Object::decode
 /// [`decode_as`]: Object::decode_as
@@ -60,22 +60,22 @@ pub struct Object<K = Untyped> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// What every object is, whatever its type: this is all that the informer core knows.
+/// An object without its type, which is all that the informer core knows.
 ///
-/// The key comes first, beside the counters of the `Arc`: a lookup compares the one and increments the other.
+/// The key comes first, next to the counters of the `Arc`: a lookup compares the one and increments the other.
 #[repr(C)]
 pub(crate) struct Raw {
     header: Header,
-    /// Never used for two states, as an address would be.
+    /// Unique per state, unlike an address, which can be reused.
     id: u64,
     body: Body,
-    /// How to read the body, and what was read lately; shared by objects of one informer.
+    /// Reads the body, and caches recent results. Shared by the objects of one informer.
     codec: Arc<Codec>,
-    /// `Storage::Decoded` keeps the typed object here. In a box, since few informers do.
+    /// The typed object, for `Storage::Decoded`. Boxed, since few informers use it.
     decoded: Option<Box<Typed>>,
 }
 
-/// An object as the type of its informer.
+/// An object decoded as the type of its informer.
 #[derive(Clone)]
 struct Typed(Arc<dyn Any + Send + Sync>);
 
@@ -86,13 +86,13 @@ struct Header {
     version: ResourceVersion,
     uid: Uid,
     generation: Option<i64>,
-    /// In a box, since few objects have one.
+    /// Boxed, since few objects have one.
     deletion: Option<Box<jiff::Timestamp>>,
     labels: Arc<Labels>,
     controller: Option<Arc<Owner>>,
 }
 
-/// The owner that has `controller: true`; shared between objects that have the same one.
+/// The owner with `controller: true`, shared between objects that have the same one.
 struct Owner {
     api_version: Box<str>,
     kind: Box<str>,
@@ -101,75 +101,76 @@ struct Owner {
 }
 
 impl<K> Object<K> {
-    /// Namespace and name.
+    /// Returns the namespace and name.
     pub fn key(&self) -> &ObjectKey {
         &self.raw.header.key
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         self.key().name()
     }
 
-    /// The namespace, `None` for cluster-scoped objects.
+    /// Returns the namespace, or `None` for a cluster-scoped object.
     pub fn namespace(&self) -> Option<&str> {
         self.key().namespace()
     }
 
-    /// The uid.
+    /// Returns the uid.
     pub fn uid(&self) -> &str {
         &self.raw.header.uid
     }
 
-    /// The resourceVersion.
+    /// Returns the `resourceVersion`.
     pub fn resource_version(&self) -> &ResourceVersion {
         &self.raw.header.version
     }
 
-    /// `metadata.generation`: grows when the spec changes.
+    /// Returns `metadata.generation`, which grows when the spec changes.
     pub fn generation(&self) -> Option<i64> {
         self.raw.header.generation
     }
 
-    /// The labels, shared between objects that have the same ones.
+    /// Returns the labels. Objects with the same labels share them.
     pub fn labels(&self) -> &Labels {
         &self.raw.header.labels
     }
 
-    /// Set once somebody has asked for the deletion of the object.
+    /// Returns when the object's deletion was requested, or `None` if it was not.
     pub fn deletion_timestamp(&self) -> Option<jiff::Timestamp> {
         self.raw.header.deletion.as_deref().copied()
     }
 
-    /// The owner that has `controller: true`.
+    /// Returns the owner with `controller: true`.
     pub fn controller(&self) -> Option<OwnerRef<'_>> {
         self.raw.header.controller.as_deref().map(OwnerRef::controller)
     }
 
-    /// Whether that owner is this one.
+    /// Returns whether `owner` is the controller of this object.
     pub fn is_controlled_by<T>(&self, owner: &Object<T>) -> bool {
         self.controller().is_some_and(|controller| controller.uid == owner.uid())
     }
 
-    /// The same state of the same object: equal uid and resourceVersion.
+    /// Returns whether both are the same state of the same object: uid and `resourceVersion` are equal.
     pub fn same_version<T>(&self, other: &Object<T>) -> bool {
         self.uid() == other.uid() && self.resource_version() == other.resource_version()
     }
 
-    /// The same state in every byte. A version alone says that within one history of the server
-    /// only: one that was restored from a backup gives the same versions to other states.
+    /// Returns whether both are the same state in every byte. The version is conclusive only within one
+    /// history of the server: after a restore from a backup, the server assigns the same versions to other
+    /// states.
     pub(crate) fn same_content<T>(&self, other: &Object<T>) -> bool {
         self.is_same_instance(other)
             || self.same_version(other) && self.raw.has_same_text(&other.raw)
     }
 
-    /// The very same instance, not only an equal one.
+    /// Returns whether both are the same instance, rather than merely equal.
     pub fn is_same_instance<T>(&self, other: &Object<T>) -> bool {
         Arc::ptr_eq(&self.raw, &other.raw)
     }
 
-    /// The typed object. Free while anyone still holds the `Arc` of an earlier call, unless some
-    /// hundreds of other objects of the informer were decoded since.
+    /// Decodes the object as its type. This is free while the `Arc` of an earlier call is still held, unless
+    /// several hundred other objects of the informer have been decoded since.
     pub fn decode(&self) -> Result<Arc<K>>
     where
         K: DeserializeOwned + Send + Sync + 'static,
@@ -184,9 +185,9 @@ impl<K> Object<K> {
         Ok(typed)
     }
 
-    /// The same bytes as another type, with just the fields that it has.
+    /// Decodes the object as another type, reading only the fields that this type has.
     ///
-    /// An error names the field that is wrong and what was expected there, and never quotes a value.
+    /// An error names the wrong field and what was expected there, and never quotes a value.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
@@ -208,13 +209,13 @@ impl<K> Object<K> {
         if !is_protobuf(&body) {
             return self.decode_part(&body, "");
         }
-        // What does not decode is decoded as JSON once more, which says why in the same words; and some types
-        // can be read from nothing else.
+        // If this fails, decoding the JSON instead gives a precise error. Some types can only be decoded from
+        // JSON.
         kube_schema::from_slice(&body).or_else(|_| self.decode_part(&self.raw.json()?, ""))
     }
 
-    /// One field by its path (`"spec.nodeName"`, `"spec.containers[*].image"`), read from the bytes;
-    /// `None` where it is absent or null.
+    /// Decodes one field by its path (`"spec.nodeName"`, `"spec.containers[*].image"`), without decoding the
+    /// rest. Returns `None` if the field is absent or null.
     pub fn field<T: DeserializeOwned>(&self, path: impl Into<FieldPath>) -> Result<Option<T>> {
         let path = path.into();
         let text = self.raw.json_along(&path)?;
@@ -222,7 +223,7 @@ impl<K> Object<K> {
         self.decode_part(json.as_bytes(), &path.to_string())
     }
 
-    /// What is at a path of the object; the empty one is that of the object itself.
+    /// Decodes the value at a path of the object. The empty path is the object itself.
     fn decode_part<T: DeserializeOwned>(&self, json: &[u8], path: &str) -> Result<T> {
         serde_json::from_slice(json).map_err(|error| {
             let why = problem::<T>(json, path, &error);
@@ -231,26 +232,26 @@ impl<K> Object<K> {
         })
     }
 
-    /// The values of a field to index this object by; see [`FieldPath::values`].
+    /// Returns the values of a field to index this object by; see [`FieldPath::values`].
     pub(crate) fn index_values(&self, path: &FieldPath) -> Vec<Arc<str>> {
         self.raw.json_along(path).map(|text| path.values(&text)).unwrap_or_default()
     }
 
-    /// The object as JSON text, without `metadata.managedFields` unless they are kept.
+    /// Returns the object as JSON text, without `metadata.managedFields` unless they are kept.
     pub fn to_json(&self) -> Result<Bytes> {
         match self.raw.json()? {
-            // Part of the object: giving it out copies nothing.
+            // The text is part of the object: sharing it copies nothing.
             Text::Kept(_) => Ok(Bytes::from_owner(PlainText(self.raw.clone()))),
             Text::Unpacked(text) => Ok(text),
         }
     }
 
-    /// The same object under another type; free.
+    /// Returns the same object with another type. Free.
     pub fn cast<T>(self) -> Object<T> {
         Object { raw: self.raw, kind: PhantomData }
     }
 
-    /// Packs a typed object, for tests and for stores of one's own.
+    /// Packs a typed object, for tests and standalone stores.
     pub fn pack(object: &K) -> Result<Self>
     where
         K: Serialize,
@@ -260,21 +261,21 @@ impl<K> Object<K> {
         Self::from_json(json)
     }
 
-    /// Packs the JSON of an object.
+    /// Packs an object that is given as JSON.
     pub fn from_json(json: impl AsRef<[u8]>) -> Result<Self> {
         Packer::plain().pack(json.as_ref(), None).map(Object::cast)
     }
 
-    /// How many bytes this object takes, about. What it shares with others is not counted, nor
-    /// what a typed object that is kept with it has on the heap.
+    /// Returns the approximate size of this object in bytes. Data that it shares with other objects is not
+    /// counted, and neither is the heap memory of a typed object that is kept with it.
     pub fn memory(&self) -> usize {
         self.raw.memory()
     }
 }
 
 impl Object {
-    /// Packs a body that is plain since there was no dictionary when it came, if there is one now. Whether
-    /// that made a difference. Others who hold the object keep the plain one.
+    /// Packs a body that is plain because there was no dictionary when it arrived, if there is one now.
+    /// Returns whether the body was packed. Other holders of the object keep the plain one.
     pub(crate) fn settle(&mut self) -> bool {
         let Some(codec) = self.raw.codec.settled() else { return false };
         let Some(body) = codec.pack(self.raw.body.kept()) else { return false };
@@ -288,7 +289,7 @@ impl Object {
         true
     }
 
-    /// How the body is kept: tells the store when there is something to settle.
+    /// Returns the codec of the body, which tells the store whether there is something to settle.
     pub(crate) fn codec(&self) -> &Arc<Codec> {
         &self.raw.codec
     }
@@ -298,7 +299,7 @@ impl Object {
         matches!(self.raw.body, Body::Packed(_))
     }
 
-    /// How many bodies of its informer have been unpacked.
+    /// Returns how many bodies of the object's informer have been unpacked.
     #[cfg(test)]
     pub(crate) fn unpacks(&self) -> usize {
         self.raw.codec.common.unpacked.unpacks.load(std::sync::atomic::Ordering::Relaxed)
@@ -306,7 +307,7 @@ impl Object {
 }
 
 impl Raw {
-    /// The body, JSON or protobuf. Never fails for one that is plain.
+    /// Returns the body, as JSON or protobuf. Never fails for a plain body.
     fn text(&self) -> Result<Text<'_>> {
         self.codec.text(self.id, &self.body).map_err(|why| {
             let key = self.header.key.clone();
@@ -315,12 +316,12 @@ impl Raw {
         })
     }
 
-    /// The JSON of the object, also if it is kept as protobuf.
+    /// Returns the JSON of the object, even if it is kept as protobuf.
     fn json(&self) -> Result<Text<'_>> {
         self.as_json(transcode::json)
     }
 
-    /// As much of that as a path leads through.
+    /// Returns the part of the JSON that a path leads through.
     fn json_along(&self, path: &FieldPath) -> Result<Text<'_>> {
         self.as_json(|body| transcode::json_along(body, path))
     }
@@ -342,7 +343,7 @@ impl Raw {
     }
 
     fn has_same_text(&self, other: &Raw) -> bool {
-        // Frames of the same dictionary that are equal are of the same text.
+        // Equal frames of the same dictionary have the same text.
         let same_frame =
             || Arc::ptr_eq(&self.codec, &other.codec) && self.body.kept() == other.body.kept();
         let same_text = || matches!((self.text(), other.text()), (Ok(a), Ok(b)) if *a == *b);
@@ -356,7 +357,7 @@ impl Raw {
     }
 }
 
-/// An object whose body is plain, as the owner of that text.
+/// An object with a plain body, as the owner of that text.
 struct PlainText(Arc<Raw>);
 impl AsRef<[u8]> for PlainText {
     fn as_ref(&self) -> &[u8] {
@@ -370,7 +371,7 @@ impl<K> Clone for Object<K> {
     }
 }
 
-/// The key and the version; never the body.
+/// Shows the key and the version, never the body.
 impl<K> fmt::Debug for Object<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Object({}@{})", self.key(), self.resource_version())

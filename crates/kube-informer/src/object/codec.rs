@@ -1,4 +1,4 @@
-//! How bodies are kept, and what the objects of an informer share for that.
+//! The encoding of bodies, and the state that the objects of an informer share for it.
 
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
@@ -10,27 +10,27 @@ use super::dictionary::Dictionary;
 use super::memo::Memo;
 use super::unpacked::Unpacked;
 
-/// A shorter body is not worth a frame.
+/// Shorter bodies are not worth a frame.
 const PACKED_BYTES_MIN: usize = 128;
 
 /// The body of an object.
 pub(super) enum Body {
     Plain(Box<[u8]>),
-    /// A zstd frame, to be read with the dictionary of its codec.
+    /// A zstd frame, which is read with the dictionary of its codec.
     Packed(Box<[u8]>),
 }
 
-/// How some objects of an informer keep their bodies. Each object holds the one that it was packed with, so a
-/// dictionary lives as long as it is the latest or some body needs it.
+/// The encoding of some objects of an informer. Each object holds the codec that it was packed with, so a
+/// dictionary lives for as long as it is the latest one or a body needs it.
 pub(crate) struct Codec {
-    /// Without one, bodies are plain.
+    /// Without a dictionary, bodies are plain.
     dictionary: Option<Dictionary>,
     pub(super) common: Arc<Common>,
 }
 
-/// Shared by all objects of one informer.
+/// State that all objects of one informer share.
 pub(super) struct Common {
-    /// Whether there will be a dictionary, if there are enough objects.
+    /// Whether there will be a dictionary once there are enough objects.
     pub(super) packs: bool,
     pub(super) memo: Memo,
     pub(super) unpacked: Unpacked,
@@ -39,14 +39,14 @@ pub(super) struct Common {
 }
 
 impl Codec {
-    /// The codec of the first objects of an informer.
+    /// Creates the codec of an informer's first objects.
     pub(super) fn plain(packs: bool) -> Arc<Self> {
         let (memo, unpacked, latest) = Default::default();
         let common = Common { packs, memo, unpacked, latest };
         Arc::new(Self { dictionary: None, common: Arc::new(common) })
     }
 
-    /// The codec of newer objects of the same informer.
+    /// Creates a codec for newer objects of the same informer.
     pub(super) fn with_dictionary(&self, dictionary: Dictionary) -> Arc<Self> {
         let codec = Self { dictionary: Some(dictionary), common: self.common.clone() };
         let codec = Arc::new(codec);
@@ -54,22 +54,22 @@ impl Codec {
         codec
     }
 
-    /// Whether bodies are plain only as long as there is no dictionary.
+    /// Returns whether bodies are plain only because there is no dictionary yet.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.common.packs && !self.has_dictionary()
     }
 
-    /// The codec for such bodies, once there is a dictionary.
+    /// Returns the codec for such bodies, once there is a dictionary.
     pub(crate) fn settled(&self) -> Option<Arc<Self>> {
         if self.is_unsettled() { self.common.latest.lock().upgrade() } else { None }
     }
 
-    /// The dictionary, for a snapshot of objects that need it; empty if there is none.
+    /// Returns the dictionary, for a snapshot of objects that need it; empty if there is none.
     pub(crate) fn trained(&self) -> &[u8] {
         self.dictionary.as_ref().map_or(&[], Dictionary::trained)
     }
 
-    /// The text of a frame. The error is what zstd says.
+    /// Returns the text of a frame, or zstd's error.
     pub(super) fn unpack(&self, frame: &[u8]) -> Result<Vec<u8>, &'static str> {
         self.dictionary.as_ref().ok_or("no dictionary")?.unpack(frame)
     }
@@ -78,13 +78,13 @@ impl Codec {
         self.dictionary.is_some()
     }
 
-    /// The text as a frame, if that is worth it.
+    /// Packs a text into a frame, if that is worth it.
     pub(super) fn pack(&self, text: &[u8]) -> Option<Body> {
         let dictionary = self.dictionary.as_ref().filter(|_| text.len() >= PACKED_BYTES_MIN)?;
         dictionary.pack(text).map(Body::Packed)
     }
 
-    /// The text of an object's body. The error is what zstd says.
+    /// Returns the text of an object's body, or zstd's error.
     pub(super) fn text<'a>(&self, id: u64, body: &'a Body) -> Result<Text<'a>, &'static str> {
         match (body, &self.dictionary) {
             (Body::Plain(text), _) => Ok(Text::Kept(text)),
@@ -97,7 +97,7 @@ impl Codec {
 }
 
 impl Body {
-    /// The bytes that are kept.
+    /// Returns the stored bytes.
     pub(super) fn kept(&self) -> &[u8] {
         match self {
             Self::Plain(bytes) | Self::Packed(bytes) => bytes,
@@ -105,7 +105,7 @@ impl Body {
     }
 }
 
-/// The JSON of an object.
+/// The text of an object's body.
 pub(super) enum Text<'a> {
     Kept(&'a [u8]),
     Unpacked(Bytes),

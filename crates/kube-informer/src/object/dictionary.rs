@@ -1,24 +1,24 @@
-//! zstd with a dictionary: what many bodies have in common, kept once.
+//! Compression with zstd and a dictionary, which holds the content that many bodies have in common.
 
 use parking_lot::Mutex;
 use zstd_safe::{CCtx, CDict, CompressionLevel, DCtx, DDict};
 
-/// More makes the dictionary of an informer larger and hardly any body smaller.
+/// A larger dictionary makes hardly any body smaller.
 const DICTIONARY_BYTES_MAX: usize = 32 << 10;
-/// Training takes 20 ms, and 30 ms more for each MiB. Four times as much makes no body of a pod smaller.
+/// Training takes 20 ms, plus 30 ms per MiB. Four times as much makes no pod's body smaller.
 const TRAINING_BYTES_MAX: usize = 256 << 10;
-/// Of a longer body only the beginning is trained on: one body must not be all of the training.
+/// Only the beginning of a longer body is used for training, so that one body does not dominate it.
 const SAMPLE_BYTES_MAX: usize = 32 << 10;
-/// Level 3 makes the body of a pod 5 % smaller and the prepared dictionary 350 KB larger.
+/// Level 3 would make a pod's body 5 % smaller, and the prepared dictionary 350 KB larger.
 const LEVEL: CompressionLevel = 1;
-/// Unused contexts that are kept, for threads that pack and unpack at the same time: 180 KB each.
+/// The number of unused contexts, of 180 KB each, that are kept for threads that pack and unpack concurrently.
 const CONTEXTS_MAX: usize = 4;
-/// More than any object that is read from a server has.
+/// More than any object that is read from a server.
 const TEXT_BYTES_MAX: u64 = 65 << 20;
 /// A larger output buffer is not kept with its context.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
 
-/// A trained dictionary, prepared for both directions: about 170 KB.
+/// A trained dictionary, prepared for both directions. Takes about 170 KB.
 pub(super) struct Dictionary {
     compress: CDict<'static>,
     decompress: DDict<'static>,
@@ -27,11 +27,11 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    /// Trains on these texts; `None` if they have too little in common, or are too few.
+    /// Trains a dictionary on these texts. Returns `None` if they are too few or have too little in common.
     pub(super) fn train(texts: &[impl AsRef<[u8]>]) -> Option<Self> {
         let cut = |text: &[u8]| text.len().min(SAMPLE_BYTES_MAX);
         let total: usize = texts.iter().map(|text| cut(text.as_ref())).sum();
-        // Spread over all of them: lists are sorted, and neighbours are alike.
+        // Samples are spread evenly: lists are sorted, and neighbours are alike.
         let step = total.div_ceil(TRAINING_BYTES_MAX).max(1);
         let (mut samples, mut sizes) = (Vec::new(), Vec::new());
         for text in texts.iter().step_by(step) {
@@ -45,19 +45,19 @@ impl Dictionary {
         Self::of(trained.into())
     }
 
-    /// One that was trained before; `None` if it is none.
+    /// Prepares a dictionary that was trained before. Returns `None` if the bytes are not a dictionary.
     pub(super) fn of(trained: Box<[u8]>) -> Option<Self> {
         let (compress, decompress) =
             (CDict::try_create(&trained, LEVEL)?, DDict::try_create(&trained)?);
         Some(Self { compress, decompress, trained })
     }
 
-    /// The bytes from which [`of`](Self::of) makes the same dictionary.
+    /// Returns the bytes from which [`of`](Self::of) prepares the same dictionary.
     pub(super) fn trained(&self) -> &[u8] {
         &self.trained
     }
 
-    /// The text as a frame; `None` if that saves less than a quarter.
+    /// Packs a text into a frame. Returns `None` if that saves less than a quarter.
     pub(super) fn pack(&self, text: &[u8]) -> Option<Box<[u8]>> {
         with_context(|Context { compressor, output, .. }| {
             output.clear();
@@ -67,7 +67,7 @@ impl Dictionary {
         })
     }
 
-    /// The text of a frame, or what zstd says is wrong with it.
+    /// Returns the text of a frame, or zstd's error.
     pub(super) fn unpack(&self, frame: &[u8]) -> Result<Vec<u8>, &'static str> {
         let size = zstd_safe::get_frame_content_size(frame).ok().flatten();
         let size = size.ok_or("a frame without its size")?;
@@ -91,7 +91,7 @@ struct Context {
     output: Vec<u8>,
 }
 
-/// Lends a context, one of a few that the whole process shares.
+/// Lends one of the few contexts that the whole process shares.
 fn with_context<T>(work: impl FnOnce(&mut Context) -> T) -> T {
     static UNUSED: Mutex<Vec<Context>> = Mutex::new(Vec::new());
     let unused = UNUSED.lock().pop();

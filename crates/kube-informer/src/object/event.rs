@@ -1,31 +1,31 @@
-//! What happened to an object.
+//! Events about objects.
 
 use std::ops::Deref;
 
 use super::{Object, Untyped};
 use crate::ObjectKey;
 
-/// An object that is gone, and how much we know about its end. Reads like the object itself.
+/// An object that is gone, and how its deletion was learned. Dereferences to the object.
 #[derive(Debug)]
 pub struct Deleted<K = Untyped> {
-    /// The last state that we know of.
+    /// The last known state.
     pub object: Object<K>,
-    /// Whether that was its last state.
+    /// Whether that is the final state.
     pub final_state: FinalState,
 }
 
-/// How a delete was learned.
+/// How a deletion was learned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FinalState {
-    /// The delete was seen: the object is as it was when it went.
+    /// The delete was observed: the object is in its final state.
     Known,
-    /// The delete was missed and found out by a relist: the object may be stale. client-go calls
-    /// this a tombstone, `DeletedFinalStateUnknown`.
+    /// The delete was missed, and inferred from a relist: the object may be stale. This is client-go's
+    /// tombstone, `DeletedFinalStateUnknown`.
     Unknown,
 }
 
 impl<K> Deleted<K> {
-    /// The same about an object of another type; free.
+    /// Returns the same deletion with another object type. Free.
     pub fn cast<T>(self) -> Deleted<T> {
         Deleted { object: self.object.cast(), final_state: self.final_state }
     }
@@ -44,36 +44,35 @@ impl<K> Deref for Deleted<K> {
     }
 }
 
-/// What happened, as a value: what streams yield and `for_each` handlers get.
+/// An event, as streams yield it and as `for_each` handlers receive it.
 #[derive(Debug)]
 pub enum Event<K = Untyped> {
-    /// The object is new, or (`initial`) was there when this handler came.
+    /// The object is new, or (`initial`) was already there when this handler registered.
     Added {
         /// The object.
         object: Object<K>,
-        /// Part of the initial list of this handler.
+        /// Whether the object is part of this handler's initial list.
         initial: bool,
     },
-    /// The object changed. Relists repeat unchanged objects, with `old` the same version as `new`.
+    /// The object changed. Relists repeat unchanged objects, with the same version in `old` and `new`.
     ///
-    /// An object that was deleted and made again while nobody looked is an update too, with
-    /// different uids.
+    /// An object that was deleted and recreated unobserved is an update too, with different uids.
     Updated {
-        /// As this handler last saw it.
+        /// The state that this handler last saw.
         old: Object<K>,
-        /// As it is now.
+        /// The current state.
         new: Object<K>,
     },
-    /// The object is gone, from the cluster or out of this handler's filter.
+    /// The object is gone, from the cluster or from this handler's filter.
     Deleted(Deleted<K>),
-    /// Nothing changed; the resync period of this handler is over.
+    /// Nothing changed, but this handler's resync period has elapsed.
     Resynced(Object<K>),
-    /// The initial list has been delivered in full. Exactly once, also when it was empty.
+    /// The initial list has been delivered in full. Sent exactly once, even if the list was empty.
     Synced,
 }
 
 impl<K> Event<K> {
-    /// The object it is about (the new state of an update); none for `Synced`.
+    /// Returns the object of the event (for an update, its new state), or `None` for `Synced`.
     pub fn object(&self) -> Option<&Object<K>> {
         match self {
             Event::Added { object, .. } | Event::Resynced(object) => Some(object),
@@ -83,12 +82,12 @@ impl<K> Event<K> {
         }
     }
 
-    /// The key of the object it is about; none for `Synced`.
+    /// Returns the key of the event's object, or `None` for `Synced`.
     pub fn key(&self) -> Option<&ObjectKey> {
         self.object().map(Object::key)
     }
 
-    /// The same event about objects of another type; free.
+    /// Returns the same event with another object type. Free.
     pub fn cast<T>(self) -> Event<T> {
         match self {
             Event::Added { object, initial } => Event::Added { object: object.cast(), initial },

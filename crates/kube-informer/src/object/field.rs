@@ -15,12 +15,12 @@ use crate::{Error, Result};
 
 /// A path to a field: `spec.nodeName`, `spec.containers[*].image`, or a JSON pointer (`/a/b~1c`).
 ///
-/// Names are separated by dots. `[0]` is an element of a list, `[*]` everything in a list or map.
-/// Names with dots or slashes are quoted, `metadata.labels['app.kubernetes.io/name']`, or have a
-/// backslash before each dot. What begins with a slash is a JSON pointer, as in RFC 6901.
+/// Names are separated by dots. `[0]` is an element of a list, and `[*]` is everything in a list or map.
+/// Names with dots or slashes are quoted, as in `metadata.labels['app.kubernetes.io/name']`, or have a
+/// backslash before each dot. A path that starts with a slash is a JSON pointer, as in RFC 6901.
 ///
-/// Text converts to a path whatever it says. If it is malformed, using the path is an error;
-/// [`parse`](Self::parse) returns that error at once.
+/// Any text converts to a path. If it is malformed, using the path is an error; [`parse`](Self::parse)
+/// returns that error at once.
 ///
 /// ```
 /// use kube_informer::{FieldPath, Object};
@@ -48,7 +48,7 @@ struct Parsed {
     steps: Result<Vec<Step>>,
 }
 
-/// One step down into a value.
+/// One step into a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// A member of an object.
@@ -57,12 +57,12 @@ pub(crate) enum Step {
     Index(usize),
     /// A number in a JSON pointer: an element of an array or a member of an object.
     Either(Box<str>, usize),
-    /// All there is in an array or object.
+    /// Everything in an array or object.
     Every,
 }
 
 impl Step {
-    /// Whether it leads to this child, of an object or of an array, where it is the `nth`.
+    /// Returns whether this step leads to this child of an object, or of an array, in which it is the `nth`.
     pub(crate) fn leads_to(&self, json: &[u8], head: &Head, object: bool, nth: usize) -> bool {
         let is_key = |key: &str| object && json::is_key(&json[head.key.clone()], key);
         match self {
@@ -75,28 +75,28 @@ impl Step {
 }
 
 impl FieldPath {
-    /// The path that a text says, or what is wrong with it.
+    /// Parses a path. Fails if the text is malformed.
     pub fn parse(text: &str) -> Result<Self> {
         let path = Self::from(text);
         path.check()?;
         Ok(path)
     }
 
-    /// Fails if the text is not a path: with what is wrong, where, and an example.
+    /// Checks the path. The error says what is wrong, where, and gives an example.
     pub(crate) fn check(&self) -> Result<()> {
         self.steps().map(drop)
     }
 
-    /// The steps, or what is wrong with the text.
+    /// Returns the steps, or the error in the text.
     pub(crate) fn steps(&self) -> Result<&[Step]> {
         self.0.steps.as_deref().map_err(Clone::clone)
     }
 
-    /// The JSON text of what is there; a list of everything where the path has a `[*]`. `None` where
-    /// there is nothing, or null.
+    /// Returns the JSON text at the path. If the path has a `[*]`, this is a list of all matches. Returns
+    /// `None` if there is nothing, or null.
     ///
-    /// Of a key that is there twice, which no API server sends, the first counts: what is behind it
-    /// is not looked at.
+    /// If a key occurs twice, which no API server sends, the first occurrence counts, because the text after
+    /// it is not read.
     pub(crate) fn find<'a>(&self, json: &'a [u8]) -> Result<Option<Cow<'a, str>>> {
         let steps = self.steps()?;
         let text = |range: Range<usize>| {
@@ -115,8 +115,8 @@ impl FieldPath {
         Ok(Some(Cow::Owned(format!("[{}]", texts.join(",")))))
     }
 
-    /// The values to index an object by, sorted: texts as they are, numbers and truth values as they
-    /// are written. None where there is nothing else, or where the path is none.
+    /// Returns the values to index an object by, sorted: strings as they are, numbers and booleans as they
+    /// are written. Other values are ignored, and an invalid path has no values.
     pub(crate) fn values(&self, json: &[u8]) -> Vec<Arc<str>> {
         let mut values = Vec::new();
         let mut add = |range: Range<usize>| {
@@ -128,7 +128,7 @@ impl FieldPath {
             values.extend(value.map(Arc::<str>::from));
         };
         if let Ok(steps) = self.steps() {
-            // What is kept of an object is JSON; if it were not, what was found is still there.
+            // The kept text is valid JSON. If it were not, the values found so far would still count.
             let _ = visit(json, 0, steps, &mut add);
         }
         values.sort_unstable();
@@ -141,8 +141,8 @@ impl FieldPath {
     }
 }
 
-/// Calls `found` with all that is where the steps lead and is not null. Gives whether there is a list
-/// or map where the first `[*]` is.
+/// Calls `found` with every value that the steps lead to and that is not null. Returns whether there is a
+/// list or map at the first `[*]`.
 fn visit(
     json: &[u8],
     mut at: usize,
@@ -179,7 +179,7 @@ fn every(
     Ok(true)
 }
 
-/// Where the value of the child starts that a step leads to.
+/// Returns where the value starts that a step leads to.
 fn descend(json: &[u8], children: &mut Children<'_>, step: &Step) -> Result<Option<usize>, Syntax> {
     let mut nth = 0;
     while let Some(head) = children.head()? {
@@ -220,7 +220,7 @@ impl FromStr for FieldPath {
     }
 }
 
-/// Equal if they are written the same.
+/// Paths are equal if their texts are.
 impl PartialEq for FieldPath {
     fn eq(&self, other: &Self) -> bool {
         self.0.text == other.0.text

@@ -1,4 +1,4 @@
-//! What the header of an object is made of, found in its JSON in one pass over all of it.
+//! The fields of an object's header, found in one pass over its JSON.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use crate::{ObjectKey, ResourceVersion};
 /// Labels as they are written, in any order.
 pub(super) type FoundLabels<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
-/// The header as it is written, and what the packer has to know about the rest.
+/// The header as it is written, and the facts about the rest that the packer needs.
 #[derive(Default)]
 pub(super) struct Found<'a> {
     pub(super) name: Cow<'a, str>,
-    /// `None` until it is known whether there is one: half an object must not get half a key.
+    /// `None` until it is known whether there is one: a truncated object must not get an incomplete key.
     pub(super) namespace: Option<Cow<'a, str>>,
     pub(super) uid: Cow<'a, str>,
     pub(super) version: Cow<'a, str>,
@@ -23,9 +23,9 @@ pub(super) struct Found<'a> {
     pub(super) controller: Option<FoundOwner<'a>>,
     pub(super) has_api_version: bool,
     pub(super) has_kind: bool,
-    /// The object itself, without the white space around it.
+    /// The object itself, without surrounding white space.
     pub(super) extent: Range<usize>,
-    /// `metadata.managedFields`, with the comma that goes with them in JSON.
+    /// The ranges of `metadata.managedFields`, each with its comma in JSON.
     pub(super) managed: Vec<Range<usize>>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct FoundOwner<'a> {
     pub(super) uid: Cow<'a, str>,
 }
 
-/// Why an object cannot be kept. Says nothing of what is in it.
+/// Why an object cannot be kept. Contains nothing of the object's content.
 pub(super) enum Problem {
     Syntax(Syntax),
     NotUtf8(usize),
@@ -68,14 +68,14 @@ impl From<kube_schema::Error> for Problem {
     }
 }
 
-/// Memory that the search for a header takes, for the next one to use again.
+/// Reusable memory for reading headers.
 #[derive(Default)]
 pub(super) struct Spare {
     labels: FoundLabels<'static>,
     managed: Vec<Range<usize>>,
 }
 
-/// Reads a header. Returns what was found also where something is wrong with it.
+/// Reads a header. Returns what was found even if there is a problem.
 pub(super) fn read(json: &[u8], spare: Spare) -> (Found<'_>, Result<(), Problem>) {
     let mut reader = Reader { json, found: Found::new(spare), wrong: None };
     let read = reader.object().map_err(Problem::from);
@@ -92,20 +92,20 @@ impl Found<'_> {
         Self { labels: emptied(labels), managed, ..Self::default() }
     }
 
-    /// The memory, without what was found.
+    /// Returns the memory for reuse.
     pub(super) fn into_spare(self) -> Spare {
         let Self { labels, mut managed, .. } = self;
         managed.clear();
         Spare { labels: emptied(labels), managed }
     }
 
-    /// The key, if all of it is known.
+    /// Returns the key, if it is known in full.
     pub(super) fn key(&self) -> Option<ObjectKey> {
         let namespace = self.namespace.as_deref()?;
         (!self.name.is_empty()).then(|| ObjectKey::namespaced(namespace, &self.name))
     }
 
-    /// Of a key that is there twice the last one counts, as for everybody who decodes.
+    /// Forgets the fields of `metadata` when it occurs again: the last occurrence counts, as in other decoders.
     fn forget_metadata(&mut self) {
         self.labels.clear();
         *self = Self {
@@ -122,7 +122,7 @@ impl Found<'_> {
     }
 }
 
-/// The same memory for labels of another text. Collecting the items of a vector into one of the same size
+/// Reuses the memory for labels of another text. Collecting a vector's items into one of the same item size
 /// happens in place.
 fn emptied<'a>(mut labels: FoundLabels<'_>) -> FoundLabels<'a> {
     labels.clear();
@@ -132,7 +132,7 @@ fn emptied<'a>(mut labels: FoundLabels<'_>) -> FoundLabels<'a> {
 struct Reader<'a> {
     json: &'a [u8],
     found: Found<'a>,
-    /// The first thing of a wrong type. The rest is read all the same, to know the key.
+    /// The first field of a wrong type. The rest is read nevertheless, to find the key.
     wrong: Option<Problem>,
 }
 
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
         json::at_end(json, end)
     }
 
-    /// Reads `metadata`, gives its end.
+    /// Reads `metadata`, and returns its end.
     fn metadata(&mut self, at: usize) -> Result<usize, Syntax> {
         let json = self.json;
         let Some(mut members) = Children::of_object(json, at) else {
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
         members.end()
     }
 
-    /// One of the simple fields of `metadata`.
+    /// Reads one of the simple fields of `metadata`.
     fn field(&mut self, key: &str, value: &'a [u8]) {
         const STRING: &str = "a string";
         if value == b"null" {
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         for member in &mut members {
             let member = member?;
             let name = json::text(&json[member.key]);
-            // A label that is null is one that is empty, as for Kubernetes.
+            // As in Kubernetes, a label that is null is empty.
             match (name, string(&json[member.value])) {
                 (Some(name), Some(value)) => self.found.labels.push((name, value)),
                 _ => self.wrong("metadata.labels", "a map of strings"),
@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
         members.end()
     }
 
-    /// Finds the owner that has `controller: true`, the first if there are several.
+    /// Finds the owner with `controller: true`; if there are several, the first.
     fn owners(&mut self, at: usize) -> Result<usize, Syntax> {
         let json = self.json;
         self.found.controller = None;
@@ -316,7 +316,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A string; null is an empty one, as for Kubernetes.
+/// Returns a string. As in Kubernetes, null is empty.
 fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     match value {
         [b'"', text @ .., b'"'] => json::text(text),

@@ -1,9 +1,9 @@
-//! What can be watched.
+//! Types that an informer can watch.
 
 use serde::de::DeserializeOwned;
 
-/// What an informer can watch: any kube `Resource` that deserializes. Implemented for all of them:
-/// built-in kinds, `#[derive(CustomResource)]` types, `DynamicObject`, `PartialObjectMeta<K>`.
+/// A type that an informer can watch: any kube `Resource` that deserializes. Implemented for built-in kinds,
+/// `#[derive(CustomResource)]` types, `DynamicObject` and `PartialObjectMeta<K>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be watched by an informer",
     note = "it must implement `kube::Resource` and `serde::Deserialize`, of the same kube version as kube-informer"
@@ -12,7 +12,7 @@ pub trait Kind: kube_core::Resource + DeserializeOwned + Send + Sync + 'static {
 #[diagnostic::do_not_recommend]
 impl<K> Kind for K where K: kube_core::Resource + DeserializeOwned + Send + Sync + 'static {}
 
-/// A [`Kind`] that knows its resource at compile time: all but the dynamic ones.
+/// A [`Kind`] whose resource is known at compile time: all except the dynamic ones.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not know its own resource, or cannot be watched at all",
     label = "not a kind that is known at compile time",
@@ -23,6 +23,6 @@ pub trait StaticKind: Kind<DynamicType = ()> {}
 #[diagnostic::do_not_recommend]
 impl<K: Kind<DynamicType = ()>> StaticKind for K {}
 
-/// The marker of handles that do not say what type their objects decode to.
+/// The type parameter of handles that do not specify a type for their objects.
 #[derive(Clone, Copy, Debug)]
 pub enum Untyped {}

@@ -4,17 +4,17 @@ use std::fmt;
 
 use crate::Selector;
 
-/// An object's labels, sorted by their names.
+/// An object's labels, sorted by name.
 #[derive(Default, PartialEq, Eq, Hash)]
 pub struct Labels {
-    /// Every name and value, one after the other.
+    /// All names and values, concatenated.
     text: Box<str>,
-    /// Where each name and each value ends.
+    /// The end of each name and of each value.
     ends: Box<[(u32, u32)]>,
 }
 
 impl Labels {
-    /// The labels, given in any order; of two with the same name the last counts.
+    /// Creates labels that are given in any order. If a name occurs twice, the last value counts.
     #[cfg(test)]
     pub(crate) fn new<N: AsRef<str>, V: AsRef<str>>(
         labels: impl IntoIterator<Item = (N, V)>,
@@ -25,7 +25,7 @@ impl Labels {
         Self::sorted(sorted.into_iter())
     }
 
-    /// The labels, given sorted by their names, none of them twice.
+    /// Creates labels that are given sorted by name, without duplicates.
     pub(super) fn sorted<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let (mut text, mut ends) = (String::new(), Vec::new());
         for (name, value) in labels {
@@ -37,13 +37,13 @@ impl Labels {
         Self { text: text.into(), ends: ends.into() }
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub fn get(&self, label: &str) -> Option<&str> {
-        // Most objects have so few that looking at each is as fast as anything.
+        // Most objects have so few labels that a linear search is as fast as any.
         self.iter().find(|(name, _)| *name == label).map(|(_, value)| value)
     }
 
-    /// All of them, sorted.
+    /// Returns all labels, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut start = 0;
         self.ends.iter().map(move |&(name, value)| {
@@ -54,17 +54,17 @@ impl Labels {
         })
     }
 
-    /// How many.
+    /// Returns the number of labels.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// None.
+    /// Returns whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Whether a selector matches.
+    /// Returns whether a selector matches these labels.
     pub fn matches(&self, selector: &Selector) -> bool {
         selector.matches(self)
     }

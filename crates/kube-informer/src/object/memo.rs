@@ -1,4 +1,4 @@
-//! Objects that were decoded lately, so that decoding again is free while anyone holds the result.
+//! Recently decoded objects, so that decoding an object again is free while the result is still held.
 
 use std::any::{Any, TypeId};
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 /// Enough for the objects that handlers and workers hold at the same time.
 pub(super) const MEMO_ENTRIES_MAX: usize = 256;
 
-/// Per informer, and bounded. A `Weak` in each object instead would keep the typed object's memory
+/// A bounded cache per informer. A `Weak` in each object instead would retain the memory of the typed object
 /// (2.4 KB for a Pod) for as long as the object is cached, once it was decoded.
 #[derive(Default)]
 pub(crate) struct Memo(Mutex<VecDeque<Entry>>);
@@ -35,7 +35,7 @@ impl Memo {
         let mut entries = self.0.lock();
         if entries.len() >= MEMO_ENTRIES_MAX {
             entries.retain(|entry| entry.typed.strong_count() > 0);
-            // The newest are in front.
+            // The newest entries are at the front.
             entries.truncate(MEMO_ENTRIES_MAX - 1);
         }
         entries.push_front(Entry { object, kind, typed });

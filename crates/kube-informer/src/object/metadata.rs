@@ -1,4 +1,4 @@
-//! Metadata that is asked for now and then: read from the bytes, and not part of the header.
+//! Metadata that is used less often: read from the bytes on demand, and not part of the header.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,10 +15,9 @@ static CREATION: LazyLock<FieldPath> = LazyLock::new(|| "metadata.creationTimest
 static FINALIZERS: LazyLock<FieldPath> = LazyLock::new(|| "metadata.finalizers".into());
 static OWNERS: LazyLock<FieldPath> = LazyLock::new(|| "metadata.ownerReferences".into());
 
-/// Metadata beyond the header. Each call looks it up in the bytes of the object, without decoding
-/// the rest, so that a transform which drops a field drops it here as well. A field that is not of
-/// its type, which no API server sends, counts as absent; [`decode`](Object::decode) says what is
-/// wrong with it.
+/// Metadata beyond the header. Each call reads it from the object's bytes, without decoding the rest, so a
+/// field that a transform drops is absent here too. A field of the wrong type, which no API server sends,
+/// counts as absent; [`decode`](Object::decode) says what is wrong with it.
 ///
 /// ```
 /// use kube_informer::Object;
@@ -37,20 +36,20 @@ static OWNERS: LazyLock<FieldPath> = LazyLock::new(|| "metadata.ownerReferences"
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl<K> Object<K> {
-    /// The time at which the server created the object.
+    /// Returns when the server created the object.
     pub fn creation_timestamp(&self) -> Option<jiff::Timestamp> {
         self.kept::<Option<String>>(&CREATION)?.parse().ok()
     }
 
-    /// The annotations. To read a single one, ask for the [`field`](Object::field)
+    /// Returns the annotations. To read a single one, use the [`field`](Object::field)
     /// `metadata.annotations['NAME']`.
     pub fn annotations(&self) -> BTreeMap<String, String> {
         let found: BTreeMap<String, Option<String>> = self.kept(&ANNOTATIONS);
-        // One that is null is empty, as for labels.
+        // As with labels, null is empty.
         found.into_iter().map(|(name, value)| (name, value.unwrap_or_default())).collect()
     }
 
-    /// The finalizers, in their order.
+    /// Returns the finalizers, in order.
     pub fn finalizers(&self) -> Vec<String> {
         self.kept(&FINALIZERS)
     }
@@ -71,8 +70,7 @@ impl<K> Object<K> {
         self.finalizers().iter().any(|finalizer| finalizer == name)
     }
 
-    /// The owners, in their order. [`controller`](Object::controller) is at hand without a look at
-    /// the bytes.
+    /// Returns the owners, in order. [`controller`](Object::controller) is part of the header, and cheaper.
     pub fn owner_references(&self) -> Vec<OwnerRef<'_>> {
         self.kept::<Vec<Reference>>(&OWNERS).into_iter().map(OwnerRef::from).collect()
     }
@@ -86,20 +84,20 @@ impl<K> Object<K> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct OwnerRef<'a> {
-    /// `group/version` of the owner.
+    /// The owner's `group/version`.
     pub api_version: Cow<'a, str>,
-    /// Its kind.
+    /// The owner's kind.
     pub kind: Cow<'a, str>,
-    /// Its name.
+    /// The owner's name.
     pub name: Cow<'a, str>,
-    /// Its uid.
+    /// The owner's uid.
     pub uid: Cow<'a, str>,
-    /// Whether this owner controls the object. At most one does.
+    /// Whether this owner is the object's controller. At most one is.
     pub controller: bool,
 }
 
 impl<'a> OwnerRef<'a> {
-    /// The owner that the header has.
+    /// Returns the controller that the header has.
     pub(super) fn controller(owner: &'a Owner) -> Self {
         Self {
             api_version: Cow::Borrowed(&owner.api_version),
@@ -111,7 +109,7 @@ impl<'a> OwnerRef<'a> {
     }
 }
 
-/// An owner as it is written. Null is an empty text, as for the header.
+/// An owner as it is written. As in the header, null is an empty string.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Reference {

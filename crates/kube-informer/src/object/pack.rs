@@ -1,4 +1,4 @@
-//! From JSON to an object: the header is read, the body is copied.
+//! Converts JSON to an object: parses the header and copies the body.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -18,17 +18,17 @@ use crate::error::Cause;
 use crate::json;
 use crate::{Error, ObjectKey, ResourceVersion, Result, Transform};
 
-/// `Storage::Decoded`: how to decode. All that the core is given of `K`.
+/// The decode function for `Storage::Decoded`, which is all that the core knows of `K`.
 pub(crate) type Decoder = fn(&[u8]) -> Result<Arc<dyn Any + Send + Sync>>;
 
-/// The `apiVersion` and `kind` of objects that come without: items of a list of a built-in kind.
+/// The `apiVersion` and `kind` of objects that lack them, such as the items of a list of a built-in kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Types {
     pub(crate) api_version: String,
     pub(crate) kind: String,
 }
 
-/// Makes objects of JSON. Each informer has one.
+/// Packs JSON into objects. Each informer has one.
 pub(crate) struct Packer {
     transform: Transform,
     decoder: Option<Decoder>,
@@ -39,7 +39,7 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    /// Packs bodies, once there are enough to train a dictionary on.
+    /// Creates a packer that compresses bodies once there are enough to train a dictionary on.
     pub(crate) fn new(
         transform: Transform,
         decoder: Option<Decoder>,
@@ -65,22 +65,23 @@ impl Packer {
         Self { training: Training::new(self.packs, Enough { objects, bytes: 0 }), ..self }
     }
 
-    /// For objects that belong to no informer.
+    /// Returns the packer for objects that belong to no informer.
     pub(crate) fn plain() -> &'static Self {
         static PLAIN: LazyLock<Packer> =
             LazyLock::new(|| Packer::new(Transform::default(), None, false).with_plain_bodies());
         &PLAIN
     }
 
-    /// The object, or (`Error::is_unreadable`) why there is none, with its key if that can be read.
+    /// Packs an object. On failure (`Error::is_unreadable`), the error has the object's key if that can be
+    /// read.
     ///
-    /// Key, uid and version are those that came, whatever the transform does to them. The rest of the header
-    /// is that of what the transform leaves.
+    /// Key, uid and version are those that were received, even if the transform changes them. The rest of the
+    /// header reflects the transformed object.
     pub(crate) fn pack(&self, json: &[u8], types: Option<&Types>) -> Result<Object> {
         let (codec, scratch) = self.training.begin();
         let (found, verdict) = header::read(json, scratch.spare);
         let key = match verdict {
-            // An object without a key has been found wrong.
+            // An object without a key has already been rejected.
             Ok(()) => found.key().ok_or_else(|| unreadable(None, &"its metadata is not there"))?,
             Err(problem) => return Err(unreadable(found.key(), &problem)),
         };
@@ -92,8 +93,8 @@ impl Packer {
         Ok(self.object(header, Scratch { text, spare }, codec))
     }
 
-    /// The same for an object that a source of somebody's own has made. One that this packer has made
-    /// already is left as it is, so that nothing is transformed twice.
+    /// Packs an object that comes from a custom source. An object that this packer has already packed is
+    /// returned as it is, so that nothing is transformed twice.
     pub(crate) fn repack(&self, object: Object) -> Result<Object> {
         let theirs = &object.raw.codec;
         let is_ours = Arc::ptr_eq(&theirs.common, &self.training.codec().common);
@@ -126,7 +127,7 @@ impl Packer {
         self.transform.text()
     }
 
-    /// Whether objects that others have packed are not yet as this informer keeps them.
+    /// Returns whether objects from other packers have to be repacked for this informer.
     pub(crate) fn needs_repack(&self) -> bool {
         self.packs || self.changes_objects()
     }
@@ -135,8 +136,8 @@ impl Packer {
         self.decoder.is_some() || !self.transform.is_empty()
     }
 
-    /// The version of an object that cannot be packed, as far as it can be read: a watch goes on
-    /// behind it.
+    /// Returns the version of an object that cannot be packed, if it can be read. A watch resumes after that
+    /// version.
     pub(crate) fn unreadable_version(json: &[u8]) -> ResourceVersion {
         header::read(json, Spare::default()).0.resource_version()
     }
@@ -154,8 +155,8 @@ impl Packer {
         (header, found.into_spare())
     }
 
-    /// Writes the text to keep. In memory that is not used again it takes no more than it has to: keeping one
-    /// item keeps no list.
+    /// Writes the text to keep. If it is not written to reused memory, it takes exactly as much as it needs,
+    /// and keeping one item does not retain the whole list.
     fn text(
         &self,
         json: &[u8],
@@ -169,14 +170,14 @@ impl Packer {
         let len: usize =
             missing.iter().flatten().map(|(name, value)| name.len() + value.len()).sum();
         text.clear();
-        // Two quotes and a comma come with each, and only a strange name has more that is to be escaped.
+        // Each adds two quotes and a comma; only an unusual name has more characters to escape.
         text.reserve_exact(found.extent.len() - cut + len + 6);
         let mut from = found.extent.start;
         if len > 0 {
             text.push(b'{');
             for (name, value) in missing.into_iter().flatten() {
                 text.extend_from_slice(name.as_bytes());
-                // Writing a text to memory does not fail.
+                // Writing to memory does not fail.
                 _ = serde_json::to_writer(&mut text, value);
                 text.push(b',');
             }
@@ -189,7 +190,7 @@ impl Packer {
     pub(super) fn object(&self, header: Header, scratch: Scratch, codec: Arc<Codec>) -> Object {
         let Scratch { text, spare } = scratch;
         let length = text.len();
-        // What does not decode is kept all the same; `decode` says why.
+        // An object that does not decode is kept nevertheless; `decode` returns the error.
         let decoded = self.decoder.and_then(|decode| {
             let typed =
                 catch_unwind(AssertUnwindSafe(|| decode(&text))).ok().and_then(Result::ok)?;
@@ -206,7 +207,7 @@ impl Packer {
         object
     }
 
-    /// Never the same again.
+    /// Returns an id that is never used again.
     pub(super) fn next_id() -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         NEXT.fetch_add(1, Ordering::Relaxed)
@@ -234,7 +235,7 @@ fn transformed<'a>(
     transform.apply_to_json(text).map_err(failed)
 }
 
-/// The header of what a transform has left, as far as there is one: it need not be an API object any more.
+/// Reads the header of a transformed object, if there is one: the result need not be an API object.
 fn reread<'a>(key: &ObjectKey, body: &'a [u8]) -> Result<Found<'a>> {
     match header::read(body, Spare::default()) {
         (found, Ok(()) | Err(Problem::Wrong { .. })) => Ok(found),
@@ -245,7 +246,8 @@ fn reread<'a>(key: &ObjectKey, body: &'a [u8]) -> Result<Found<'a>> {
     }
 }
 
-/// The members that an object lacks: how each begins, and its value. An object that is packed has others.
+/// Returns the members that an object lacks, each with its start and its value. A packed object has other
+/// members, so a comma can follow them.
 fn missing_types<'a>(found: &Found<'_>, types: &'a Types) -> [Option<(&'static str, &'a str)>; 2] {
     [
         (!found.has_api_version).then_some(("\"apiVersion\":", &*types.api_version)),
@@ -261,13 +263,13 @@ pub(super) fn unreadable(key: Option<ObjectKey>, why: &dyn std::fmt::Display) ->
     Error::new(Cause::Unreadable { key }, text)
 }
 
-/// A body as a type, for [`Decoder`].
+/// Decodes a body as a type, for [`Decoder`].
 pub(crate) fn decode<T: serde::de::DeserializeOwned>(json: &[u8]) -> Result<T> {
     serde_json::from_slice(json)
         .map_err(|error| Error::new(Cause::Decode { key: None }, position(&error)))
 }
 
-/// What `serde_json` says without what it quotes of the body: where, and which kind of mistake.
+/// Describes an error of `serde_json` by its position and category, without the content that it quotes.
 pub(crate) fn position(error: &serde_json::Error) -> String {
     let what = match error.classify() {
         serde_json::error::Category::Io => "cannot be read",

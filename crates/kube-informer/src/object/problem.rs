@@ -1,4 +1,4 @@
-//! Why bytes cannot be decoded: which field is wrong, and never its value.
+//! Decode errors: the field that is wrong, and never its value.
 
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -6,17 +6,17 @@ use serde_path_to_error::{Path, Segment};
 
 use super::position;
 
-/// Enough for every path in Kubernetes' own types. The names in it may be anything.
+/// Enough for every path in the types of Kubernetes itself. Names can be arbitrary.
 const PATH_CHARS_MAX: usize = 300;
 
-/// What serde calls values of JSON, in messages that go on with the value itself.
+/// serde's names of JSON types, in messages that quote the value after them.
 const VALUES: [&str; 7] =
     ["null", "boolean", "integer", "floating point", "string", "sequence", "map"];
 
-/// Says why JSON could not be decoded as `T`: the path of the field, and what was expected there.
-/// `base` is the path of `json` itself, empty for a whole object.
+/// Explains why JSON could not be decoded as `T`: the path of the field, and what was expected there. `base`
+/// is the path of `json` itself, empty for a whole object.
 ///
-/// The path is found by decoding once more, so that decoding costs nothing extra where it succeeds.
+/// The path is found by decoding once more, so that successful decoding has no extra cost.
 pub(crate) fn problem<T>(json: &[u8], base: &str, error: &serde_json::Error) -> String
 where
     T: DeserializeOwned,
@@ -26,13 +26,13 @@ where
         Err(error) if error.inner().classify() == Category::Data => {
             (joined(base, error.path()), reason(error.inner()))
         }
-        // What is not JSON has no fields.
+        // Invalid JSON has no fields.
         _ => (base.to_owned(), position(error)),
     };
     if path.is_empty() { reason } else { format!("{path}: {reason}") }
 }
 
-/// A path as [`FieldPath`](crate::FieldPath) reads it.
+/// Formats a path in the syntax of [`FieldPath`](crate::FieldPath).
 fn joined(base: &str, path: &Path) -> String {
     let mut text = base.to_owned();
     for segment in path {
@@ -55,8 +55,8 @@ fn joined(base: &str, path: &Path) -> String {
     text
 }
 
-/// serde's words without the value that they quote. A message of another form is that of a type's
-/// own code, which may quote anything: it is not repeated.
+/// Returns serde's message without the value that it quotes. A message of any other form comes from a type's
+/// own code, which may quote anything, and is omitted.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -70,7 +70,7 @@ fn known(text: &str) -> Option<String> {
             return is_plain(field.strip_suffix('`')?).then(|| text.to_owned());
         }
     }
-    // A value can say ", expected" as well, but what serde expected comes last.
+    // A value may contain ", expected" as well, but serde's own comes last.
     let (before, expected) = text.rsplit_once(", expected ")?;
     for what in ["invalid type", "invalid value"] {
         let found = before.strip_prefix(what).and_then(|rest| rest.strip_prefix(": "));
@@ -85,7 +85,7 @@ fn known(text: &str) -> Option<String> {
     Some(format!("{what}, expected {expected}"))
 }
 
-/// A name that needs no quotes in a path.
+/// Returns whether a name needs no quotes in a path.
 fn is_plain(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     !name.is_empty() && name.bytes().all(plain)

@@ -1,6 +1,6 @@
-//! From protobuf to an object: the header is read, the body is kept as it came, in its envelope.
+//! Converts protobuf to an object: parses the header, and keeps the body in its envelope as it arrived.
 //!
-//! An envelope begins as no JSON does. So a body says itself what it is.
+//! No JSON starts like an envelope, so a body identifies its own encoding.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::training::Scratch;
 use super::{Object, Packer, Types};
 use crate::Result;
 
-/// The number of `metadata` in every object, and of what the header is made of.
+/// The number of `metadata` in every object, and those of the header's fields.
 const METADATA: u32 = 1;
 const NAME: u32 = 1;
 const NAMESPACE: u32 = 3;
@@ -25,25 +25,25 @@ const LABELS: u32 = 11;
 const OWNER_REFERENCES: u32 = 13;
 const MANAGED_FIELDS: u32 = 17;
 
-/// Whether a body is protobuf in an envelope, and not JSON.
+/// Returns whether a body is protobuf in an envelope, rather than JSON.
 pub(super) fn is_protobuf(body: &[u8]) -> bool {
     body.starts_with(b"k8s\0")
 }
 
 impl Packer {
-    /// Whether objects may come as protobuf. Transforms and decoders of this packer read JSON.
+    /// Returns whether this packer accepts protobuf. Its transforms and decoders read JSON.
     pub(crate) fn takes_protobuf(&self) -> bool {
         !self.changes_objects()
     }
 
-    /// The object of a message without an envelope; the same as [`pack`](Self::pack) otherwise.
+    /// Packs an object from a message without an envelope, otherwise like [`pack`](Self::pack).
     pub(crate) fn pack_protobuf(&self, message: &[u8], types: &Types) -> Result<Object> {
         let (codec, scratch) = self.training.begin();
         let mut read = Read { found: Found::new(scratch.spare), metadata: Part::default() };
         let verdict = read.object(message);
         let found = &read.found;
         let key = match verdict {
-            // An object without a key has been found wrong.
+            // An object without a key has already been rejected.
             Ok(()) => found.key().ok_or_else(|| unreadable(None, &"its metadata is not there"))?,
             Err(problem) => return Err(unreadable(found.key(), &problem)),
         };
@@ -55,10 +55,10 @@ impl Packer {
     }
 }
 
-/// The header of an object, and where its metadata is.
+/// An object's header, and the location of its metadata.
 struct Read<'a> {
     found: Found<'a>,
-    /// The field `metadata`, and what is in it.
+    /// The field `metadata`, and its content.
     metadata: Part,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Read<'a> {
                 (RESOURCE_VERSION, FieldValue::Bytes(version)) => {
                     found.version = text(version, "metadata.resourceVersion")?;
                 }
-                // Zero is none, as Go writes it.
+                // Go writes zero for none.
                 (GENERATION, FieldValue::Number(generation)) => {
                     found.generation =
                         Some(generation as i64).filter(|generation| *generation != 0);
@@ -121,7 +121,7 @@ impl<'a> Read<'a> {
                     let controller = owner_that_controls(owner)?;
                     found.controller = found.controller.take().or(controller);
                 }
-                // Nearly always one after the other, so that they are one range.
+                // Nearly always adjacent, so that they form one range.
                 (MANAGED_FIELDS, _) => match found.managed.last_mut() {
                     Some(last) if last.end == whole.start => last.end = whole.end,
                     _ => found.managed.push(whole),
@@ -138,7 +138,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// An entry of a map of texts. What is left out is empty.
+/// Reads an entry of a map of strings. A part that is left out is empty.
 fn label(entry: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), Problem> {
     let mut label = <(Cow<'_, str>, Cow<'_, str>)>::default();
     for field in Fields::of(entry) {
@@ -152,7 +152,7 @@ fn label(entry: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), Problem> {
     Ok(label)
 }
 
-/// An owner reference, if it has `controller: true`.
+/// Reads an owner reference, if it has `controller: true`.
 fn owner_that_controls(reference: &[u8]) -> Result<Option<FoundOwner<'_>>, Problem> {
     const FIELD: &str = "metadata.ownerReferences";
     let (mut owner, mut controls) = (FoundOwner::default(), false);
@@ -170,7 +170,7 @@ fn owner_that_controls(reference: &[u8]) -> Result<Option<FoundOwner<'_>>, Probl
     Ok(controls.then_some(owner))
 }
 
-/// The seconds of a time: in JSON it has no more.
+/// Reads a time in whole seconds, as in JSON.
 fn at_time(time: &[u8]) -> Result<jiff::Timestamp, Problem> {
     let mut seconds = 0;
     for field in Fields::of(time) {
@@ -191,8 +191,8 @@ fn wrong(field: &'static str, expected: &'static str) -> Problem {
     Problem::Wrong { field, expected }
 }
 
-/// The body to keep: the message without what is cut out of its metadata, in an envelope. In memory that is not
-/// used again it takes exactly as much as it has to.
+/// Returns the body to keep: the message in an envelope, without the parts that are cut out of its metadata.
+/// If it is not written to reused memory, it takes exactly as much as it needs.
 fn enveloped(
     message: &[u8],
     metadata: &Part,

@@ -1,4 +1,4 @@
-//! References to an object: as an owner, and as what an event is about.
+//! References to an object: as an owner, and as the subject of an event.
 
 use std::any::{Any, TypeId};
 
@@ -19,9 +19,8 @@ impl<K: Kind> Object<K> {
     ///
     /// # Errors
     ///
-    /// An owner that has a namespace can own only objects of the same namespace. The garbage collector
-    /// deletes others, because it looks for the owner where they are and does not find it, so
-    /// the reference is refused.
+    /// Fails if a namespaced owner and the child are not in the same namespace. The garbage collector looks
+    /// for the owner in the child's namespace, does not find it there, and deletes the child.
     ///
     /// ```
     /// use k8s_openapi::api::apps::v1::ReplicaSet;
@@ -69,13 +68,13 @@ impl<K: Kind> Object<K> {
 
     /// Makes this object the controller of a child that is about to be written.
     ///
-    /// A child of a namespaced kind that names no namespace is put into that of its owner. Other owners of
-    /// the child are kept.
+    /// A child of a namespaced kind without a namespace is put into that of its owner. The child keeps its
+    /// other owners.
     ///
     /// # Errors
     ///
-    /// As [`controller_reference`](Self::controller_reference); also if another object controls the child
-    /// already, because two controllers of one object undo each other's work.
+    /// Fails as [`controller_reference`](Self::controller_reference) does, and if the child already has another
+    /// controller, because two controllers of one object undo each other's work.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::{ConfigMap, Service};
@@ -121,7 +120,7 @@ impl<K: Kind> Object<K> {
         Ok(())
     }
 
-    /// `apiVersion` and `kind`: those of `K`, or for a dynamic kind those that the object has.
+    /// Returns `apiVersion` and `kind`: those of `K` or, for a dynamic kind, those in the object.
     fn types(&self) -> Result<(String, String)> {
         let nothing: &dyn Any = &();
         if let Some(known) = nothing.downcast_ref::<K::DynamicType>() {
@@ -141,8 +140,8 @@ impl<K: Kind> Object<K> {
     }
 }
 
-/// Refers to this state of the object, as events do. For an object of a dynamic kind that does not have
-/// them, `apiVersion` and `kind` are missing.
+/// A reference to this state of the object, as events contain it. For an object of a dynamic kind that lacks
+/// `apiVersion` and `kind`, they are missing.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::{ObjectReference, Pod};

@@ -1,5 +1,5 @@
-//! Objects as snapshots have them: the header field by field, the body as it is kept. So nothing has to be read
-//! or packed again.
+//! Objects in snapshots: the header field by field, and the body as it is kept, so that nothing has to be
+//! parsed or packed again.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use super::training::Scratch;
 use super::{Header, Object, Packer, Raw};
 use crate::{ObjectKey, ResourceVersion, Result};
 
-/// A header, given back.
+/// A header that is restored from a snapshot.
 pub(crate) struct KeptHeader<'a> {
     pub(crate) key: ObjectKey,
     pub(crate) uid: Cow<'a, str>,
@@ -21,11 +21,11 @@ pub(crate) struct KeptHeader<'a> {
     pub(crate) generation: Option<i64>,
     pub(crate) deletion: Option<jiff::Timestamp>,
     pub(crate) labels: Vec<(Cow<'a, str>, Cow<'a, str>)>,
-    /// Its apiVersion, kind, name and uid.
+    /// The controller's `apiVersion`, kind, name and uid.
     pub(crate) controller: Option<[Cow<'a, str>; 4]>,
 }
 
-/// A body: as text, or as a frame of the codec that goes with it.
+/// A body, as text or as a frame of the accompanying codec.
 #[derive(Clone, Copy)]
 pub(crate) enum KeptBody<'a> {
     Text(&'a [u8]),
@@ -49,13 +49,13 @@ impl Object {
 }
 
 impl Packer {
-    /// The codec of the objects that come next.
+    /// Returns the codec for the next objects.
     pub(crate) fn codec(&self) -> Arc<Codec> {
         self.training.codec()
     }
 
-    /// A codec with the dictionary of an earlier run. Objects that come next are packed with it too, if they are
-    /// packed at all. `None` if that is no dictionary.
+    /// Restores a codec with the dictionary of an earlier run. Later objects are packed with it too, if they
+    /// are packed at all. Returns `None` if the bytes are not a dictionary.
     pub(crate) fn restore_codec(&self, dictionary: &[u8]) -> Option<Arc<Codec>> {
         let dictionary = Dictionary::of(dictionary.into())?;
         Some(if self.keeps_frames() {
@@ -65,7 +65,8 @@ impl Packer {
         })
     }
 
-    /// An object of an earlier run, of this packer or of one like it: nothing is transformed again.
+    /// Restores an object of an earlier run, from this packer or an equivalent one. Nothing is transformed
+    /// again.
     pub(crate) fn restore(
         &self,
         header: KeptHeader<'_>,
@@ -90,7 +91,7 @@ impl Packer {
         }
     }
 
-    /// Whether a frame can be kept as it is.
+    /// Returns whether a frame can be kept as it is.
     fn keeps_frames(&self) -> bool {
         self.packs() && !self.decodes()
     }

@@ -1,4 +1,4 @@
-//! What many objects have in common, kept once.
+//! Data that many objects have in common, stored once.
 
 use std::hash::{BuildHasher, Hash};
 use std::sync::{Arc, Weak};
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::header::{FoundLabels, FoundOwner};
 use super::{Labels, Owner};
 
-/// Looking through fewer entries than this for dead ones is not worth it.
+/// With fewer entries than this, looking for dead ones is not worth it.
 const PRUNE_ENTRIES_MIN: usize = 256;
 
 /// The labels and owners of one informer's objects.
@@ -26,7 +26,7 @@ struct Pools {
 }
 
 impl Shared {
-    /// Shares the labels and the owner of an object. Of two labels with the same name the last counts.
+    /// Shares the labels and the owner of an object. If two labels have the same name, the last one counts.
     pub(super) fn share(
         &self,
         labels: &mut FoundLabels<'_>,
@@ -42,7 +42,7 @@ impl Shared {
         (shared, owner.map(|owner| pools.owners.share_owner(owner)))
     }
 
-    /// How many labels and owners are remembered, dead ones too.
+    /// Returns how many labels and owners are remembered, including dead ones.
     #[cfg(test)]
     pub(super) fn len(&self) -> (usize, usize) {
         let pools = self.pools.lock();
@@ -50,7 +50,7 @@ impl Shared {
     }
 }
 
-/// By name, each once. The sort is stable, so that of equal names the last stays last.
+/// Sorts labels by name, without duplicates. The sort is stable, so the last of several equal names wins.
 fn sort(found: &mut FoundLabels<'_>) {
     found.sort_by(|(a, _), (b, _)| a.cmp(b));
     found.dedup_by(|later, earlier| {
@@ -67,7 +67,7 @@ fn pairs<'a>(found: &'a FoundLabels<'_>) -> impl Iterator<Item = (&'a str, &'a s
 }
 
 impl Pool<Labels> {
-    /// The labels, which are sorted.
+    /// Shares labels that are sorted.
     fn share_labels(&mut self, found: &FoundLabels<'_>) -> Arc<Labels> {
         self.share(
             found,
@@ -97,22 +97,22 @@ impl Pool<Owner> {
     }
 }
 
-/// Values that are in use somewhere. It keeps none of them alive.
+/// A table of values that are in use somewhere. It keeps none of them alive.
 ///
-/// Dead ones go in two ways, each of which costs every call the same on average. Those that a search comes
-/// across are removed by it: a value that comes and goes leaves nothing behind that the next search for it
-/// would have to pass. The others are looked for after as many calls as there were live ones the last time:
-/// what is dead is soon gone while anything happens at all.
+/// Dead entries are removed in two ways, both at a constant amortized cost per call. A search removes the
+/// dead entries that it comes across, so a value that comes and goes leaves nothing behind for the next
+/// search. The others are looked for after as many calls as there were live entries the last time, so dead
+/// entries disappear soon while the table is in use.
 struct Pool<T, S = DefaultHashBuilder> {
-    /// With their hashes, which dead ones could not be asked for.
+    /// Each with its hash, which cannot be computed for a dead value.
     known: HashTable<(u64, Weak<T>)>,
     hasher: S,
-    /// After how many calls to look for dead ones.
+    /// The number of calls until dead entries are looked for.
     prune_in: usize,
 }
 
 impl<T, S: BuildHasher> Pool<T, S> {
-    /// The value that `is_it` knows, or a new one.
+    /// Returns the value that `is_it` accepts, or a new one.
     fn share(
         &mut self,
         found: &impl Hash,
@@ -121,7 +121,7 @@ impl<T, S: BuildHasher> Pool<T, S> {
     ) -> Arc<T> {
         self.prune();
         let hash = self.hasher.hash_one(found);
-        // It, or one that is dead.
+        // The value, or a dead entry.
         let ends_search = |(known, weak): &(u64, Weak<T>)| {
             *known == hash && weak.upgrade().is_none_or(|value| is_it(&value))
         };
@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    /// Everything has the same hash.
+    /// A hasher that gives everything the same hash.
     #[derive(Default)]
     struct Same;
     impl Hasher for Same {
@@ -176,7 +176,7 @@ mod tests {
         pool.share(&value, |known| *known == value, || value)
     }
 
-    /// They were collected until there were as many as live ones: 1.2 ms for every object.
+    /// A regression: dead entries piled up until there were as many as live ones, at 1.2 ms per object.
     #[test]
     fn what_comes_and_goes_leaves_nothing_behind() {
         let mut pool: Pool<u32> = Pool::default();
@@ -202,7 +202,7 @@ mod tests {
                 *known == value
             };
             drop(pool.share(&value, is_it, || value));
-            // Once more after a dead one has been removed.
+            // One more after a dead entry has been removed.
             assert!(looked_at.get() <= 2 && pool.known.len() <= 2);
         }
         assert!(Arc::ptr_eq(&live, &share(&mut pool, 1000)));

@@ -24,9 +24,10 @@ fn packer() -> Packer {
 
 #[test]
 fn an_object_takes_little_more_than_its_bytes() {
-    // What each of a hundred thousand objects costs, before its texts. 48 bytes are the key, which needs no
-    // allocation of its own if it is short. A shared text in its place would be a pointer and an offset, 24 bytes,
-    // and an allocation with two counters before the text: more in all for every key of eight bytes or more.
+    // The cost of each of a hundred thousand objects, before its texts. The key takes 48 bytes, and needs no
+    // allocation of its own if it is short. A shared text in its place would be a pointer and an offset, 24
+    // bytes, plus an allocation with two counters before the text: more in total for every key of eight bytes
+    // or more.
     assert!(size_of::<Raw>() <= 200, "{}", size_of::<Raw>());
     for key in ["kube-system/coredns-5d78c9869d-8xkzp", "default/web-0", "worker-1"] {
         let inline = size_of::<ObjectKey>() + key.parse::<ObjectKey>().unwrap().allocated();
@@ -68,7 +69,7 @@ fn i18_decoding_is_free_while_the_result_is_held() {
     let first = object.decode().unwrap();
     assert_eq!(first.spec.as_ref().unwrap().node_name.as_deref(), Some("n1"));
     assert!(Arc::ptr_eq(&first, &object.clone().decode().unwrap()));
-    // Another object is another one, though it says the same.
+    // Another object is decoded separately, even if its content is equal.
     assert!(!Arc::ptr_eq(&first, &pod(&packer, "web-0").decode().unwrap()));
     let weak = Arc::downgrade(&first);
     drop(first);
@@ -104,7 +105,7 @@ fn no_more_is_remembered_than_is_bounded() {
         object.decode().unwrap();
         assert!(memo.len() <= MEMO_ENTRIES_MAX);
     }
-    // Those that nobody holds go first.
+    // Results that are not held are evicted first.
     assert!(Arc::ptr_eq(&held, &objects[1].decode().unwrap()));
     let all: Vec<_> = objects.iter().map(|object| object.decode().unwrap()).collect();
     assert_eq!(memo.len(), MEMO_ENTRIES_MAX);

@@ -1,4 +1,4 @@
-//! When a dictionary is trained, and on what: the objects themselves.
+//! The training of dictionaries: when it happens, and on which objects.
 
 use std::sync::{Arc, Weak};
 
@@ -9,15 +9,15 @@ use super::dictionary::Dictionary;
 use super::header::Spare;
 use super::{Object, Raw};
 
-/// Fewer samples say too little of what is common to all.
+/// Fewer samples are not representative.
 const SAMPLES_MIN: usize = 128;
-/// With less text a dictionary would take as much memory as it saves.
+/// With less text, a dictionary would take as much memory as it saves.
 const SAMPLE_BYTES_MIN: usize = 512 << 10;
 
 /// A larger scratch buffer is not kept.
 const SCRATCH_BYTES_MAX: usize = 256 << 10;
 
-/// The text of an object that is being packed, and memory that the next one can use again.
+/// The text of an object that is being packed, and memory that the next object can reuse.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) text: Vec<u8>,
@@ -30,7 +30,7 @@ impl Scratch {
     }
 }
 
-/// The samples that a dictionary takes.
+/// The samples that training requires.
 #[derive(Clone, Copy)]
 pub(super) struct Enough {
     pub(super) objects: usize,
@@ -43,16 +43,15 @@ impl Default for Enough {
     }
 }
 
-/// How many times as many objects the second dictionary is trained on. A list is sorted: its first objects are
-/// of one or two namespaces, and say little of the others.
+/// The factor by which the second dictionary is trained on more objects. A list is sorted, so its first
+/// objects are from one or two namespaces, and not representative of the others.
 const REFINED_TIMES: usize = 32;
-/// Objects over which it is measured how well the dictionary does.
+/// The number of objects over which the dictionary's effect is measured.
 const WINDOW_OBJECTS: usize = 1024;
 
-/// The codec of new objects, and its training. One for each packer.
+/// The codec of new objects, and its training. Each packer has one.
 ///
-/// It depends on nothing but the objects that come, in their order: the same objects are always packed the
-/// same way.
+/// It depends only on the objects and their order, so the same objects are always packed in the same way.
 pub(super) struct Training(Mutex<State>);
 
 struct State {
@@ -68,18 +67,18 @@ struct State {
 #[derive(Default)]
 struct Samples {
     objects: Vec<(Weak<Raw>, usize)>,
-    /// At how many to look whether those that are still alive are enough.
+    /// The number at which to check whether enough of them are still alive.
     check_at: usize,
 }
 
-/// How well the dictionary does.
+/// A measurement of the dictionary's effect.
 struct Window {
-    /// After how many objects to look.
+    /// The number of objects after which to evaluate it.
     length: usize,
     objects: usize,
     text: usize,
     kept: usize,
-    /// Bytes kept for each byte of text when the dictionary was new.
+    /// Bytes kept per byte of text when the dictionary was new.
     first: Option<f64>,
 }
 
@@ -94,28 +93,28 @@ impl Training {
         }))
     }
 
-    /// Packs with a dictionary of an earlier run from now on.
+    /// Starts to use a dictionary of an earlier run.
     pub(super) fn install(&self, dictionary: Dictionary) -> Arc<Codec> {
         let mut state = self.0.lock();
         state.install(dictionary);
         state.codec.clone()
     }
 
-    /// The codec for the next object.
+    /// Returns the codec for the next object.
     pub(super) fn codec(&self) -> Arc<Codec> {
         self.0.lock().codec.clone()
     }
 
-    /// The codec for the next object, and memory for it. There is none for a text that will be kept as it is,
-    /// which is to take exactly as much as it needs.
+    /// Returns the codec for the next object, and memory for it. A text that will be kept as it is gets no
+    /// reused memory, because it should take exactly as much as it needs.
     pub(super) fn begin(&self) -> (Arc<Codec>, Scratch) {
         let mut state = self.0.lock();
         (state.codec.clone(), std::mem::take(&mut state.scratch))
     }
 
-    /// Takes note of a new object and of the length of its text, and takes back the memory of that. Trains if
-    /// it is time to, which takes up to 30 ms: twice for an informer with thousands of objects, and again
-    /// only when they have become others.
+    /// Records a new object and the length of its text, and takes back the memory. Trains if it is time to,
+    /// which takes up to 30 ms: twice for an informer with thousands of objects, and again only when the
+    /// objects have changed substantially.
     pub(super) fn note(&self, object: &Object, text: usize, scratch: Scratch) {
         let mut state = self.0.lock();
         if scratch.text.capacity() <= SCRATCH_BYTES_MAX {
@@ -132,7 +131,7 @@ impl Training {
 }
 
 impl State {
-    /// Gives the samples, once there are enough.
+    /// Returns the samples, once there are enough.
     fn note(&mut self, raw: &Arc<Raw>, text: usize) -> Option<Vec<Arc<Raw>>> {
         if self.codec.has_dictionary() && self.window.note(raw, text) {
             self.sampling.get_or_insert_default();
@@ -144,8 +143,8 @@ impl State {
 
     fn install(&mut self, dictionary: Dictionary) {
         if self.codec.has_dictionary() {
-            // Each takes twice as long to be replaced as the one before: objects of two kinds in turns
-            // would be trained on for ever.
+            // Each dictionary takes twice as long to be replaced as the one before. Otherwise, alternating
+            // objects of two kinds would cause training forever.
             self.window = Window::new(self.window.length * 2);
         } else {
             let check_at = self.enough.objects * REFINED_TIMES;
@@ -156,7 +155,7 @@ impl State {
 }
 
 impl Samples {
-    /// Gives the objects, once there are enough. Dropping them may run code of the program.
+    /// Returns the objects, once there are enough. Dropping them may run user code.
     fn add(&mut self, raw: &Arc<Raw>, text: usize, enough: Enough) -> Option<Vec<Arc<Raw>>> {
         self.objects.push((Arc::downgrade(raw), text));
         if self.objects.len() < self.check_at.max(enough.objects) {
@@ -165,7 +164,7 @@ impl Samples {
         self.objects.retain(|(object, _)| object.strong_count() > 0);
         let bytes: usize = self.objects.iter().map(|(_, text)| text).sum();
         if self.objects.len() < enough.objects || bytes < enough.bytes {
-            // Seldom enough to cost little for each object.
+            // Rarely enough to cost little per object.
             self.check_at = self.objects.len() / 4 * 5 + 1;
             return None;
         }
@@ -178,7 +177,8 @@ impl Window {
         Self { length, objects: 0, text: 0, kept: 0, first: None }
     }
 
-    /// Whether objects are no longer what the dictionary was made for: half as much again is kept of them.
+    /// Returns whether the objects no longer fit the dictionary: they take half as much space again as at
+    /// first.
     fn note(&mut self, raw: &Raw, text: usize) -> bool {
         self.objects += 1;
         self.text += text;

@@ -1,4 +1,4 @@
-//! Protobuf as JSON: all of it, or no more than a path leads to.
+//! Conversion of protobuf to JSON: the whole body, or only the part that a path leads to.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{FieldPath, Step};
 
-/// The JSON text of a body in protobuf.
+/// Returns the JSON text of a protobuf body.
 pub(super) fn json(body: &[u8]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(body.len() * 2);
     Transcode { steps: &[], out: &mut out }.deserialize(of(body)?)?;
     Ok(out)
 }
 
-/// The same with nothing but the fields that the path goes through, as far as it names them, and what is there. So a
-/// path finds the same in this as in all of it.
+/// Returns the JSON text with only the fields that the path names, and the value there. The path finds the
+/// same value in it as in the whole text.
 pub(super) fn json_along(body: &[u8], path: &FieldPath) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     let steps = path.steps().unwrap_or_default();
@@ -28,9 +28,9 @@ fn of(body: &[u8]) -> Result<Deserializer<'_>, Error> {
     Deserializer::from_envelope(&Envelope::parse(body)?)
 }
 
-/// Writes what it is given as JSON.
+/// Writes a value as JSON.
 struct Transcode<'a> {
-    /// Where to go first.
+    /// The path to follow first.
     steps: &'a [Step],
     out: &'a mut Vec<u8>,
 }
@@ -40,7 +40,7 @@ impl Transcode<'_> {
         serde_json::to_writer(self.out, value).map_err(E::custom)
     }
 
-    /// The member of this name alone.
+    /// Writes only the member of this name.
     fn member<'de, A: MapAccess<'de>>(self, name: &str, mut map: A) -> Result<(), A::Error> {
         self.out.push(b'{');
         while let Some(is_it) = map.next_key_seed(Is(name))? {
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for Transcode<'_> {
     }
 }
 
-/// Whether a key is this.
+/// Tests whether a key is this one.
 struct Is<'a>(&'a str);
 
 impl<'de> DeserializeSeed<'de> for Is<'_> {

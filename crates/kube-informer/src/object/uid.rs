@@ -1,11 +1,11 @@
-//! Uids. Nearly all are UUIDs, whose text fits into the header of an object.
+//! Uids. Nearly all are UUIDs, whose text fits into an object's header.
 
 use std::ops::Deref;
 
 /// The length of a UUID as text.
 const INLINE_BYTES: usize = 36;
 
-/// A uid as the server wrote it. A UUID takes no allocation.
+/// A uid as the server wrote it. A UUID needs no allocation.
 #[derive(Clone)]
 pub(super) enum Uid {
     Inline([u8; INLINE_BYTES]),
@@ -26,7 +26,7 @@ impl Deref for Uid {
 
     fn deref(&self) -> &str {
         match self {
-            // It came from a `str` and is whole.
+            // It was copied from a whole `str`.
             Self::Inline(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
             Self::Boxed(text) => text,
         }
@@ -34,7 +34,7 @@ impl Deref for Uid {
 }
 
 impl Uid {
-    /// Bytes outside of the header.
+    /// Returns the number of bytes outside of the header.
     pub(super) fn allocated(&self) -> usize {
         match self {
             Self::Inline(_) => 0,

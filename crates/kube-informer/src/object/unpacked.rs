@@ -1,4 +1,4 @@
-//! Bodies that were unpacked lately: all handlers and indexes of one change read the same text.
+//! Recently unpacked bodies, so that all handlers and indexes of one change read the same text.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,16 +8,16 @@ use parking_lot::Mutex;
 
 /// As many as the store writes at once, so that indexes and handlers share a text.
 const TEXTS_MAX: usize = 256;
-/// For all texts together. A single one may be larger: it is then the only one.
+/// The limit for all texts together. A single text may be larger; it is then the only one.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// Per informer, and bounded.
+/// A bounded cache per informer.
 ///
-/// Objects get their ids one after the other, so each of the latest has a slot of its own. A slot is locked
-/// while its text is being unpacked: another reader of the same object waits and then finds it.
+/// Objects get consecutive ids, so each of the latest objects has a slot of its own. A slot is locked while
+/// its text is being unpacked: another reader of the same object waits and then finds the text.
 #[derive(Default)]
 pub(super) struct Unpacked {
-    /// Made on first use: many informers are never asked for a body.
+    /// Allocated on first use, since many informers never unpack a body.
     slots: OnceLock<Box<[Mutex<Slot>]>>,
     bytes: AtomicUsize,
     #[cfg(test)]
@@ -31,7 +31,7 @@ struct Slot {
 }
 
 impl Unpacked {
-    /// The text of an object, unpacked only if it was not lately.
+    /// Returns the text of an object, unpacking it unless that was done recently.
     pub(super) fn text<E>(
         &self,
         object: u64,
@@ -50,7 +50,7 @@ impl Unpacked {
         *slot = Slot { object, text: text.clone() };
         let bytes = self.bytes.fetch_add(text.len(), Ordering::Relaxed) + text.len();
         if bytes > TEXT_BYTES_MAX {
-            // It cannot lock the slot of this text, which stays.
+            // The lock of this text's slot is held, so this text stays.
             self.forget(slots);
         }
         Ok(text)

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Texts that have most in common, each with something of its own.
+/// Returns texts that have most of their content in common, each with something of its own.
 pub(crate) fn alike(count: usize) -> Vec<Vec<u8>> {
     let text = |n: usize| {
         let env: Vec<_> =
@@ -57,7 +57,7 @@ fn training_takes_a_bounded_part_of_large_texts() {
 
 #[test]
 fn i19_a_frame_that_claims_to_be_huge_is_an_error() {
-    // A frame's magic number, a descriptor that announces eight bytes for the size, and the size.
+    // A frame's magic number, a descriptor that announces an eight-byte size, and the size.
     for size in [TEXT_BYTES_MAX + 1, 1 << 40, u64::MAX - 2] {
         let frame = [&[0x28, 0xb5, 0x2f, 0xfd, 0xe0][..], &size.to_le_bytes(), &[1, 0, 0]].concat();
         assert_eq!(zstd_safe::get_frame_content_size(&frame).ok().flatten(), Some(size));
@@ -106,7 +106,7 @@ proptest! {
         let _ = dictionary().unpack(&bytes);
         let mut frame = dictionary().pack(&alike(1)[0]).unwrap().into_vec();
         let at = at % frame.len();
-        // Behind the size, which is how much memory is taken.
+        // After the size, which decides how much memory is allocated.
         if at > 12 {
             frame[at] ^= flip;
             let _ = dictionary().unpack(&frame);

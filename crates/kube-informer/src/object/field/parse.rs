@@ -1,9 +1,9 @@
-//! From the text of a path to its steps.
+//! The parser of paths.
 
 use super::Step;
 use crate::{Error, Result};
 
-/// Paths that show how they are written, and a pointer.
+/// Examples of paths and of a pointer, for errors.
 const EXAMPLE: &str = "spec.containers[*].image and metadata.labels['example.com/tier'] are paths";
 const EXAMPLE_POINTER: &str = "/metadata/labels/example.com~1tier is a pointer";
 
@@ -29,7 +29,7 @@ fn wrong<T>(what: &'static str, at: usize) -> Result<T, Wrong> {
     Err(Wrong { what, at })
 }
 
-/// A JSON pointer, which starts with a slash.
+/// Parses a JSON pointer, which starts with a slash.
 fn pointer(text: &str) -> Result<Vec<Step>, Wrong> {
     for (at, _) in text.match_indices('~') {
         if !matches!(text.as_bytes().get(at + 1), Some(b'0' | b'1')) {
@@ -39,7 +39,7 @@ fn pointer(text: &str) -> Result<Vec<Step>, Wrong> {
     Ok(text.split('/').skip(1).map(token).collect())
 }
 
-/// One reference token of a JSON pointer.
+/// Parses one reference token of a JSON pointer.
 fn token(text: &str) -> Step {
     let key: Box<str> = text.replace("~1", "/").replace("~0", "~").into();
     match index(text) {
@@ -65,7 +65,7 @@ impl Parser<'_> {
         if self.text.is_empty() {
             return wrong("it is empty", 0);
         }
-        // kubectl writes them with a dot in front.
+        // kubectl writes a dot in front.
         if self.peek() == Some('.') {
             self.next();
         }
@@ -107,7 +107,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What is behind an opening bracket, and the closing one.
+    /// Parses the content of brackets after the opening one, and the closing one.
     fn bracket(&mut self) -> Result<Step, Wrong> {
         let start = self.at;
         if let Some(quote) = self.peek().filter(|next| matches!(next, '\'' | '"')) {

@@ -165,7 +165,8 @@ fn a_path_shows_as_it_was_written() {
     assert_eq!("spec.containers[*]".parse::<FieldPath>().unwrap(), path);
 }
 
-/// The same by way of values: what the path leads to, and whether there was something to go through.
+/// Follows the path in a parsed value: returns the matches, and whether there was a list or map to iterate
+/// over.
 fn expected(value: &Value, steps: &[Step]) -> (Vec<Value>, bool) {
     let Some((step, rest)) = steps.split_first() else {
         return (

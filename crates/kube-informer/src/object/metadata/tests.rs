@@ -75,7 +75,7 @@ fn metadata_is_that_of_the_object_as_it_is_kept() {
         pack(Transform::default(), Some(|json| Ok(std::sync::Arc::new(decode::<Pod>(json)?))));
     assert!(typed.raw.decoded.is_some());
     assert_eq!(typed.annotations()["a"], "1");
-    // What is left by a transform that keeps no object at all.
+    // The result of a transform that leaves no object at all.
     assert!(is_empty(&pack(Transform::json(|object| *object = json!([7])), None)));
 }
 

@@ -79,7 +79,7 @@ fn nesting_that_nobody_decodes_is_kept_with_its_header() {
     assert_eq!(deep(100_000).unwrap_err().key(), Some(&ObjectKey::cluster("a")));
 }
 
-/// What cannot be kept, whether its key is known, and what the error says.
+/// Objects that cannot be kept, whether their key is known, and the error.
 #[test]
 fn b12_what_cannot_be_kept_is_said_with_its_key() {
     let secret = format!(r#""spec":{{"password":"{SECRET}"}}"#);
@@ -117,7 +117,7 @@ fn b12_what_cannot_be_kept_is_said_with_its_key() {
         (r#"{"metadata":{"name":"a"},SPEC"#, Some("a"), "',' or '}' expected at byte"),
         (r#"{"metadata":{"name":"a"},SPEC,}"#, Some("a"), "a key expected"),
         (r#"{"metadata":{"name":"a"},SPEC} 7"#, Some("a"), "the end expected"),
-        // Half a key would be the key of something else.
+        // Half a key would be the key of another object.
         (r#"{"metadata":{"name":"a","uid":"hunter2""#, None, "not JSON"),
         (r#"{"metadata":{"name":"a","namespace":"b","uid":"hunter2""#, Some("b/a"), "not JSON"),
     ];
@@ -232,7 +232,7 @@ fn labels_that_nobody_has_any_more_are_forgotten() {
         assert_eq!(pack(0).labels(), kept.labels());
     }
     assert_eq!(packer.shared().len().0, 1);
-    // Nor do they pile up while each is only there for a moment.
+    // Nor do they pile up if each exists only briefly.
     (0..5000).map(pack).for_each(drop);
     assert!(packer.shared().len().0 < 600, "{:?}", packer.shared().len());
 }
@@ -291,7 +291,7 @@ fn the_version_of_an_unreadable_object_is_read_if_it_can_be() {
     assert_eq!(version("nonsense"), "");
 }
 
-/// An object with its members in any order and white space between them.
+/// Generates an object with its members in any order and white space between them.
 fn any_object() -> impl Strategy<Value = String> {
     let text = || any::<String>().prop_map(|text| Value::from(text).to_string());
     let labels = proptest::collection::btree_map(any::<String>(), any::<String>(), 0..4)
@@ -318,7 +318,7 @@ fn any_object() -> impl Strategy<Value = String> {
         .prop_map(|all| format!("{{{}}}", all.join(",")))
 }
 
-/// A packer that has its dictionary.
+/// Returns a packer that has its dictionary.
 fn trained() -> &'static Packer {
     static TRAINED: LazyLock<Packer> = LazyLock::new(|| {
         let packer = Packer::new(Transform::default(), None, false).train_on(10);

@@ -51,7 +51,7 @@ enum Either {
     Truth(bool),
 }
 
-/// A type that quotes what it does not like.
+/// A type whose errors quote the value.
 #[derive(Debug)]
 struct Strict;
 impl<'de> Deserialize<'de> for Strict {
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Strict {
     }
 }
 
-/// What is said of an object with these fields beside its name.
+/// Returns the error for an object with these fields besides its name.
 fn said<T: DeserializeOwned>(mut fields: Value) -> String {
     fields["metadata"]["name"] = "a".into();
     let object: Object = Object::from_json(fields.to_string()).unwrap();
@@ -148,7 +148,7 @@ fn fields_are_named_with_the_path_that_was_asked_for() {
     );
     let whole = said(object.field::<Vec<Item>>("items").unwrap_err());
     assert_eq!(whole, "a cannot be decoded: items[0].amount: invalid type: string, expected u16");
-    // The path of an error leads to the field.
+    // The path in an error leads to the field.
     let path = whole.split(": ").nth(1).unwrap();
     assert_eq!(object.field::<String>(path).unwrap().as_deref(), Some(SECRET));
     assert_eq!(

@@ -44,7 +44,7 @@ fn types() -> Types {
     Types { api_version: "v1".to_owned(), kind: "Pod".to_owned() }
 }
 
-/// The message of an object, without an envelope.
+/// Returns an object's message, without an envelope.
 fn message(object: &Value) -> Vec<u8> {
     let body = kube_schema::to_vec(object).expect("a built-in kind");
     Envelope::parse(&body).expect("it was just written").raw.to_vec()
@@ -54,7 +54,7 @@ fn packer() -> Packer {
     Packer::new(Transform::default(), None, false)
 }
 
-/// The same pod as it comes in JSON and in protobuf.
+/// Returns the same pod, packed from JSON and from protobuf.
 fn both(packer: &Packer) -> [Object<Pod>; 2] {
     let json = packer.pack(pod().to_string().as_bytes(), None).unwrap();
     let protobuf = packer.pack_protobuf(&message(&pod()), &types()).unwrap();
@@ -195,7 +195,7 @@ fn i19_an_object_that_breaks_off_anywhere_is_not_kept() {
     let message = message(&pod());
     for at in 0..message.len() {
         let cut = packer().pack_protobuf(&message[..at], &types());
-        // Where a field ends, what is there is a message too.
+        // A message that is cut between two fields is still a message.
         assert!(cut.is_err() || cut.unwrap().key().name() == "web-0");
     }
 }

@@ -8,7 +8,7 @@ fn packer() -> Packer {
     Packer::new(Transform::default(), None, false)
 }
 
-/// An object of 6 KB, most of which is that of every other of its kind.
+/// Returns an object of 6 KB that has most of its content in common with others of its kind.
 fn pod(kind: &str, n: usize) -> Value {
     let env =
         |i: usize| json!({"name": format!("{kind}_{i}"), "value": format!("{kind}{}", i * 31)});
@@ -112,7 +112,7 @@ fn a_dictionary_is_replaced_when_objects_have_become_others() {
     for (n, object) in old.iter().enumerate().step_by(97) {
         assert_eq!(object.decode_as::<Value>().unwrap(), pod("web", n));
     }
-    // The old one goes with the last object that needs it.
+    // The old dictionary is dropped with the last object that needs it.
     let replaced = Arc::downgrade(&first);
     drop((first, new));
     old.truncate(2500);
@@ -152,7 +152,7 @@ fn plain_bodies_stay_plain_on_request() {
     let packer = packer().with_plain_bodies();
     let mut objects: Vec<_> = (0..300).map(|n| pack(&packer, &pod("web", n))).collect();
     assert!(!objects.iter().any(Object::is_packed) && !objects[0].settle());
-    // And are unpacked if another packer has packed them.
+    // Bodies that another packer has packed are unpacked.
     let packing = self::packer();
     let theirs: Vec<_> = (0..300).map(|n| pack(&packing, &pod("web", n))).collect();
     let ours = packer.repack(theirs[299].clone()).unwrap();
