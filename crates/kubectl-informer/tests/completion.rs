@@ -1,4 +1,4 @@
-//! Completion, the manual page and help: what is made of the table of commands.
+//! Completion, the manual page and help, which are generated from the table of commands.
 #![cfg(unix)]
 
 #[allow(dead_code, reason = "not every test needs all of it")]
@@ -56,7 +56,8 @@ spec:
 
 const COMMANDS: [&str; 7] = ["watch", "get", "doctor", "top", "serve", "completion", "man"];
 
-/// The candidates for the last word of a line, without what they mean, and the directive.
+/// Returns the candidates for the last word of a line, without their descriptions, and the
+/// directive.
 fn complete(cluster: &Cluster, line: &str) -> (Vec<String>, String) {
     let words: Vec<_> = ["__complete"].into_iter().chain(line.split(' ')).collect();
     let out = cluster.prints(&words);
@@ -66,8 +67,8 @@ fn complete(cluster: &Cluster, line: &str) -> (Vec<String>, String) {
     (lines, directive)
 }
 
-/// The same where there are candidates. A machine that is busy may be too slow for whoever has pressed Tab: then
-/// there are none, and they press it again.
+/// Like `complete`, for a line that has candidates. On a busy machine the search may exceed its
+/// time limit and return none, so it is repeated, as a user would press Tab again.
 fn candidates(cluster: &Cluster, line: &str) -> (Vec<String>, String) {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -123,13 +124,13 @@ fn every_word_is_completed() {
     let (words, _) = candidates(&cluster, "");
     assert_eq!(words[..COMMANDS.len()], COMMANDS);
     assert!(words.iter().all(|word| !word.starts_with('_')));
-    // What the shell knows better.
+    // The shell completes file names itself.
     assert_eq!(complete(&cluster, "get --kubeconfig "), (Vec::new(), ":0".to_owned()));
-    // What is not complete yet gets no space.
+    // A candidate that is to be continued gets no space.
     assert_eq!(candidates(&cluster, "get -o j").1, ":4");
     let columns = (vec!["custom-columns=".to_owned()], ":6".to_owned());
     assert_eq!(candidates(&cluster, "get -o c"), columns);
-    // A flag is offered once.
+    // A flag that was given is not offered again.
     assert!(!candidates(&cluster, "get -A --").0.contains(&"--all-namespaces".to_owned()));
     let (flags, _) = candidates(&cluster, "get -");
     assert!(flags.contains(&"--selector".to_owned()) && flags.contains(&"-l".to_owned()));
@@ -150,7 +151,7 @@ fn who_may_not_ask_gets_no_candidates_and_no_error() {
 #[test]
 fn a_server_that_does_not_answer_is_not_waited_for() {
     let cluster = Cluster::new("completion-silent", SHOP);
-    // It takes connections, and never says a word.
+    // Accepts connections, and never responds.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let kubeconfig = format!(
@@ -160,7 +161,7 @@ fn a_server_that_does_not_answer_is_not_waited_for() {
          users: [{{name: x, user: {{}}}}]\n"
     );
     fs::write(cluster.directory.join("kubeconfig"), kubeconfig).unwrap();
-    // How long that takes is shown where time can be paused.
+    // The duration is tested elsewhere, in paused time.
     assert_eq!(complete(&cluster, "watch po"), (Vec::new(), ":4".to_owned()));
 }
 
@@ -187,7 +188,7 @@ fn kubectl_asks_the_script_that_is_printed() {
         kubectl.env("HOME", &cluster.directory);
         let end = Instant::now() + PATIENCE;
         let outs = std::iter::repeat_with(|| ran(kubectl.output().unwrap()).out);
-        // As with `candidates`.
+        // Repeated, as in `candidates`.
         outs.take_while(|_| Instant::now() < end).find(|out| out != ":4\n").expect("candidates")
     };
     let out = ask(&["informer", "watch", "depl"]);
@@ -212,7 +213,7 @@ fn scripts_are_what_their_shells_read() {
         for command in COMMANDS {
             assert!(script.contains(command), "{shell}: {command}");
         }
-        // Where the shell is there, it says itself.
+        // If the shell is installed, it checks the syntax.
         let mut check = Command::new(shell);
         check.arg("-n").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Ok(mut child) = check.spawn() {
@@ -226,7 +227,7 @@ fn scripts_are_what_their_shells_read() {
     let bash = ran(Command::new("bash").args(["-c", &script]).output().unwrap());
     assert!(bash.out.ends_with(" kubectl-informer\n"), "{} {}", bash.out, bash.err);
 
-    // What bash itself does when somebody presses Tab.
+    // Runs the function that bash calls when the user presses Tab.
     for (words, current, candidate) in [
         ("kubectl-informer watch --ou", 2, "--output"),
         ("kubectl-informer completion f", 2, "fish"),
@@ -267,7 +268,7 @@ fn there_is_a_manual_page_for_each_command() {
     assert!(problem.contains("\"nonsense\"") && problem.contains("doctor"), "{problem}");
 }
 
-/// Where there is groff, it has nothing to say about the page.
+/// Checks that groff, if it is installed, reports no problem with the page.
 fn check_page(page: &str) {
     let mut groff = Command::new("groff");
     groff.args(["-man", "-Tutf8", "-ww", "-Kutf8"]);

@@ -1,4 +1,4 @@
-//! `doctor` as a process: what it finds out, and that it changes nothing.
+//! `doctor` as a process: what it reports, and that it changes nothing.
 #![cfg(unix)]
 
 #[allow(dead_code, reason = "not every test needs all of it")]
@@ -28,7 +28,7 @@ metadata: {name: settings}
 data: {password: hunter2}
 ";
 
-/// The shortest watch that there is: bookmarks come later.
+/// The shortest possible watch, which ends before the first bookmark.
 const SHORT: [&str; 2] = ["--for", "10ms"];
 
 fn doctor(cluster: &Cluster, arguments: &[&str]) -> tool::Ran {
@@ -43,7 +43,7 @@ fn report(cluster: &Cluster, arguments: &[&str]) -> (Option<i32>, Value) {
     (ran.code, serde_json::from_str(&ran.out).unwrap())
 }
 
-/// Answers every request on a socket: a server that tries to take the terminal over.
+/// Starts a server that tries to take over the terminal with every response.
 fn hostile_server() -> std::net::SocketAddr {
     const STEERING: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\rover";
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -77,7 +77,7 @@ fn hostile_server() -> std::net::SocketAddr {
                  Date: Fri, 31 Dec 9999 23:59:59 GMT\r\nContent-Length: {}\r\n\r\n",
                 body.len()
             );
-            // A client that has seen enough is no failure.
+            // The client may close the connection early.
             let _ =
                 stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
         }
@@ -203,7 +203,7 @@ fn what_may_not_be_done_is_said_with_what_to_grant() {
 #[test]
 fn a_server_that_does_not_stream_lists_is_no_problem() {
     let cluster = Cluster::new("doctor-paged", MAP);
-    // The first watch of it is the plain one.
+    // The first watch of the type is the plain one.
     cluster.server.faults().on(Verb::Watch).resource("pods").nth(2).inject(Fault::status(422));
     let ran = doctor(&cluster, &["nodes", "pods"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
@@ -245,7 +245,7 @@ fn bookmarks_are_counted() {
     assert!(interval * (count - 1.0) <= watched + 0.05 * count, "{line}");
 }
 
-/// Watches for as long as it takes on this machine until enough of them have come.
+/// Watches for ever longer times, until enough bookmarks have arrived on this machine.
 fn with_bookmarks(cluster: &Cluster, arguments: &[&str], enough: fn(&str) -> bool) -> String {
     let outs = ["300ms", "3s", "30s"].map(|length| {
         let words = [&["doctor", "pods", "--for", length][..], arguments].concat();

@@ -1,4 +1,4 @@
-//! `get` as a process: what it prints is what kubectl prints.
+//! `get` as a process: its output is kubectl's.
 #![cfg(unix)]
 
 #[allow(dead_code, reason = "not every test needs all of it")]
@@ -72,12 +72,12 @@ metadata: {name: blue}
 spec: {size: large}
 "#;
 
-/// The same, but for the ages of things, which go on: `9s` may be `10s` when the other one is asked, in a column that
-/// is as wide as before.
+/// Replaces ages, which differ between two runs: `9s` may be `10s` in the second, in a column of
+/// the same width.
 fn without_ages(text: &str) -> String {
     let cut = |line: &str| {
         let cut = line.split_inclusive(' ').collect::<Vec<_>>();
-        // A word, and the spaces behind it that fill its column.
+        // A word with the spaces that pad it to its column.
         let cells = cut.chunk_by(|_, next| *next == " ").map(<[_]>::concat);
         let cells = cells.map(|cell| {
             let width = cell.len();
@@ -88,7 +88,7 @@ fn without_ages(text: &str) -> String {
     text.lines().map(cut).collect::<Vec<_>>().join("\n")
 }
 
-/// `45s`, `3m`, `2m5s`.
+/// Returns whether a word is an age: `45s`, `3m`, `2m5s`.
 fn is_age(word: &str) -> bool {
     let unit = |letter: char| "smh".contains(letter);
     word.starts_with(|letter: char| letter.is_ascii_digit())
@@ -114,7 +114,7 @@ fn it_prints_what_kubectl_prints() {
     }
     let cluster = Cluster::new("get-kubectl", SHOP);
     for arguments in [
-        // First, because its ages are in the middle: a column that is wider once they have three digits.
+        // First, because its ages are in a middle column, which widens once they have three digits.
         "pods -n shop -o wide",
         "pods",
         "po -n shop",
@@ -152,7 +152,7 @@ fn it_prints_what_kubectl_prints() {
         "pods -A -o json",
         "pods,deploy -A -o yaml",
         "pods -n nowhere",
-        // A tilde is a space within a word.
+        // A tilde stands for a space within a word.
         "pods -A -o jsonpath={.items[*].metadata.name}",
         "pods -n shop web-1 -o jsonpath={.spec.nodeName}",
         "pods -A -o jsonpath={range~.items[*]}{.metadata.name}:{.spec.nodeName}{'\\n'}{end}",
@@ -264,13 +264,14 @@ fn it_gives_up_in_time() {
     for verb in [Verb::List, Verb::Watch] {
         faults.on(verb).resource("pods").always().inject(Fault::status(500));
     }
-    // How far it gets in this time is up to the machine. What it says in the end is tried where time can be paused.
+    // How far it gets in this time depends on the machine. The final message is tested in paused
+    // time.
     let problem = cluster.fails(&["get", "pods", "--timeout", "50ms"]);
     let late = ["pods are not complete after 50ms", "within 50ms"];
     assert!(late.iter().any(|late| problem.contains(late)), "{problem}");
 }
 
-/// A server that takes connections and then says nothing: neither its time nor a signal is ignored.
+/// A server that accepts connections and never responds. The time limit and signals still apply.
 #[test]
 fn a_server_that_does_not_answer_is_not_waited_for() {
     let cluster = Cluster::new("get-silent", SHOP);
@@ -317,7 +318,7 @@ fn what_takes_longer_shows_how_far_it_is() {
     terminal.forget();
     terminal.signal("INT");
     assert_eq!(terminal.wait().code(), Some(1));
-    // It leaves nothing behind.
+    // It erases the status line.
     terminal.shows("\r\x1b[K");
 }
 
@@ -378,7 +379,7 @@ fn twenty_thousand_objects_are_all_there() {
     assert!(all.out.starts_with("configmap/map-00000\n"));
     assert!(all.out.ends_with("configmap/map-19999\n"));
 
-    // The first line can be had without the rest.
+    // The first line can be read without the rest.
     let mut child = get(&[]).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();

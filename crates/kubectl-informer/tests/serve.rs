@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use support::{PATIENCE, Reserved, Serving, directory, serve};
 use terminal::Terminal;
 
-/// Runs `serve` where it is to fail: what it says.
+/// Runs a `serve` that is expected to fail. Returns its error message.
 fn refused(directory: &Path, arguments: &[&str]) -> String {
     let output = serve(directory, arguments).output().unwrap();
     let problem = String::from_utf8(output.stderr).unwrap();
@@ -38,14 +38,15 @@ fn ask(serving: &Serving, path: &str, headers: &str) -> TcpStream {
     stream
 }
 
-/// The status line and the rest of the response.
+/// Returns the whole response, including the status line.
 fn get(serving: &Serving, path: &str, headers: &str) -> String {
     let mut response = String::new();
     ask(serving, path, headers).read_to_string(&mut response).unwrap();
     response
 }
 
-/// The first line of a watch over plain HTTP, once it comes; empty if the watch ends before.
+/// Waits for the first line of a watch over plain HTTP. Returns an empty line if the watch ends
+/// before it.
 fn first_line(serving: &Serving, path: &str) -> String {
     let mut reader = BufReader::new(ask(serving, path, ""));
     let mut line = String::new();
@@ -85,7 +86,7 @@ fn a_port_that_is_left_to_it_is_named() {
     assert_ne!(port.parse::<u16>().unwrap(), 0);
 }
 
-/// Programs read the one line on standard output; whoever sits there is told more.
+/// Programs read the one line on standard output; users on a terminal get more help.
 #[test]
 fn in_a_terminal_it_says_how_to_use_and_to_end_it() {
     let directory = directory("serve-terminal");
@@ -144,13 +145,14 @@ fn a_demo_is_full_of_life() {
     let (_, mine) = maps.split_once(r#""name":"mine""#).unwrap();
     let (_, version) = mine.split_once(r#""resourceVersion":""#).unwrap();
     let (version, _) = version.split_once('"').unwrap();
-    // As it was when the data had been loaded: from then on things happen, and it may be a while until we ask.
+    // The state right after the data was loaded: from then on the demo changes objects, and this
+    // request may come late.
     let query = format!("resourceVersion={version}&resourceVersionMatch=Exact");
     let pods = get(&demo, &format!("/api/v1/pods?{query}"), "");
     assert_eq!(pods.matches(r#""phase":"Running""#).count(), 8, "{pods}");
     assert!(get(&demo, "/apis/apps/v1/deployments", "").contains(r#""name":"web""#));
     assert!(get(&demo, "/apis/demo.example.com/v1/databases", "").contains(r#""name":"orders""#));
-    // Something happens: a change of something that is there already, or something new.
+    // The demo makes a change: it updates an existing pod, or creates a new one.
     let patience = PATIENCE.as_secs();
     let query = format!("watch=1&resourceVersion={version}&timeoutSeconds={patience}");
     assert_ne!(first_line(&demo, &format!("/api/v1/pods?{query}")), "");
@@ -217,7 +219,7 @@ fn a_kubeconfig_of_others_is_left_alone() {
     assert!(problem.contains("missing/file") && problem.contains("directory"), "{problem}");
 }
 
-/// What a run with these arguments leaves at the place of the kubeconfig.
+/// Returns the kubeconfig that a run with these arguments leaves behind.
 fn left(directory: &Path, arguments: &[&str]) -> String {
     let mut serving = Serving::start_in(directory.to_owned(), arguments);
     serving.end("KILL");
@@ -226,13 +228,13 @@ fn left(directory: &Path, arguments: &[&str]) -> String {
     fs::read_to_string(kubeconfig).unwrap()
 }
 
-/// All but the address, whose port is another each time, and the versions.
+/// Returns the kubeconfig without the address, whose port changes, and the versions.
 fn identity(kubeconfig: &str) -> Vec<&str> {
     let changes = |line: &str| line.contains("server: ") || line.contains("resourceVersions");
     kubeconfig.lines().filter(|line| !changes(line)).collect()
 }
 
-/// The line with this name.
+/// Returns the line that starts with this name.
 fn line<'a>(kubeconfig: &'a str, name: &str) -> Option<&'a str> {
     kubeconfig.lines().find(|line| line.trim_start().starts_with(name))
 }
@@ -246,21 +248,21 @@ fn a_server_that_is_started_again_is_the_same() {
     assert_eq!(identity(&first), identity(&second));
     assert_ne!(first, second);
 
-    // A token that is given is the one to use; the certificate is still the same.
+    // A given token takes precedence; the certificate stays the same.
     let third = left(&directory, &["--token", "given"]);
     assert_eq!(line(&third, "token:"), Some(r#"    token: "given""#));
     for name in ["certificate-authority-data:", "certificate:", "key:"] {
         assert!(line(&first, name).is_some());
         assert_eq!(line(&first, name), line(&third, name));
     }
-    // Without TLS there is only the token to keep.
+    // Without TLS, only the token is preserved.
     let fourth = left(&directory, &["--plain"]);
     assert_eq!(line(&fourth, "token:"), line(&third, "token:"));
     assert_eq!(line(&fourth, "key:"), None);
     assert_eq!(identity(&fourth), identity(&left(&directory, &["--plain"])));
 }
 
-/// The first server is killed, and never says how far it came.
+/// The first server is killed, and cannot record its last version.
 #[test]
 fn versions_of_an_earlier_run_have_expired() {
     let directory = directory("versions-again");
@@ -276,7 +278,7 @@ fn versions_of_an_earlier_run_have_expired() {
         let answer = get(&serving, "/api/v1/pods", "");
         let (_, rest) = answer.split_once(r#""resourceVersion":""#).unwrap();
         let now: u64 = rest.split_once('"').unwrap().0.parse().unwrap();
-        // As far as the kubeconfig reserves, which is further than anything writes.
+        // The last version that the kubeconfig reserves, which no server reaches.
         assert!(now > last);
         last = now + (1 << 36) - 1_000;
         serving.end("KILL");
@@ -311,7 +313,7 @@ fn a_kubeconfig_that_is_damaged_or_open_to_others_is_replaced() {
     }
     replace(first.as_bytes(), 0o600);
     assert_eq!(identity(&left(&directory, &[])), identity(&first));
-    // Only the superuser can give a file away, and can read that of another user.
+    // Only the superuser can change the owner of a file, and read another user's file.
     replace(first.as_bytes(), 0o600);
     if std::os::unix::fs::chown(&file, Some(12_345), None).is_ok() {
         all_new("it is another user's");

@@ -1,4 +1,4 @@
-//! `top` as a process: what it counts, on a terminal and off it.
+//! `top` as a process: what it counts, on a terminal and without one.
 #![cfg(unix)]
 
 #[allow(dead_code, reason = "not every test needs all of it")]
@@ -36,7 +36,8 @@ fn change(cluster: &Cluster, n: u64) {
     cluster.server.update(map).unwrap();
 }
 
-/// Runs it while an object changes all the time, for as long as it takes on this machine until it has seen a change.
+/// Runs `top` for ever longer times while an object keeps changing, until it has seen a change on
+/// this machine.
 fn while_busy(cluster: &Cluster, arguments: &[&str]) -> (f64, Ran) {
     for (length, seconds) in [("300ms", 0.3), ("3s", 3.0), ("30s", 30.0), ("300s", 300.0)] {
         let mut command = cluster.command(&[&["top", "--for", length][..], arguments].concat());
@@ -117,7 +118,7 @@ fn on_a_terminal_it_goes_on_until_it_is_told_to_stop() {
     for n in 0..20 {
         change(&cluster, n);
     }
-    // In the place of what was there, and as wide as the terminal.
+    // The new text replaces the old one, and fits the terminal.
     terminal.shows("\x1b[4A\r\x1b[J");
     terminal.shows("20 changes in ");
     terminal.shows("default/busy");

@@ -1,4 +1,5 @@
-//! Commands of kubectl that change workloads: by strategic merge patches, and by the scale subresource.
+//! Commands of kubectl that change workloads, with strategic merge patches and the scale
+//! subresource.
 
 use crate::process::Kubectl;
 
@@ -32,7 +33,7 @@ fn apply_creates_changes_and_removes() {
     let first = deployment("web:1", "{name: A, value: '1'}, {name: B, value: '2'}");
     assert_eq!(apply(&first), "deployment.apps/web created\n");
     assert_eq!(apply(&first), "deployment.apps/web unchanged\n");
-    // Another client's container stays, because no applied file ever had it.
+    // Another client's container stays, because no applied file ever contained it.
     let added =
         r#"{"spec": {"template": {"spec": {"containers": [{"name": "other", "image": "o"}]}}}}"#;
     assert_eq!(kubectl.run(&["patch", "deploy/web", "-p", added]), "deployment.apps/web patched\n");

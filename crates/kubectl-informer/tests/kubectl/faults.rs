@@ -1,4 +1,4 @@
-//! Breaking the server with nothing but kubectl, as docs/faults.md shows it.
+//! Injecting faults with nothing but kubectl, as in `docs/faults.md`.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -52,7 +52,8 @@ fn watches_end_and_the_server_comes_back() {
     let mut watching = kubectl.start(&["get", "configmaps", "-w"]);
     let mut lines = BufReader::new(watching.0.stdout.take().unwrap()).lines();
     line_with(&mut lines, "settings");
-    // What it lists it prints before it watches; what is new it knows from the watch.
+    // It prints the listed objects before it watches. Only a new one shows that the watch has
+    // started.
     kubectl.create(&MAP.replace("settings", "watched"));
     line_with(&mut lines, "watched");
     kubectl.run(&["delete", "configmap", "watched"]);
@@ -63,6 +64,6 @@ fn watches_end_and_the_server_comes_back() {
     kubectl.create(&MAP.replace("settings", "two"));
     assert!(inject(&kubectl, "rollback=before silent").contains("rollback=before"));
     assert_eq!(kubectl.run(&["get", "configmaps", "-o", "name"]), "configmap/settings\n");
-    // The answer comes before everything breaks.
+    // The response arrives before the fault takes effect.
     assert!(inject(&kubectl, "restart").contains("restart"));
 }

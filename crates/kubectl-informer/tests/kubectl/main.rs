@@ -1,4 +1,4 @@
-//! Real kubectl against `serve`: a client that we did not write, with all its habits.
+//! Real kubectl against `serve`: an independent client, with all its habits.
 #![cfg(unix)]
 
 mod apply;
@@ -128,7 +128,7 @@ fn changes_to_an_object() {
         kubectl.run(&["get", map, "-o", shown]),
         r#"{"c":"4"} {"b":"2"} {"colour":"red","size":"3"}"#
     );
-    // What was changed in between is not overwritten.
+    // A stale version does not overwrite later changes.
     let stale = kubectl.fail(&["label", map, "d=5", "--resource-version=1"]);
     assert!(stale.contains("the object has been modified"), "{stale}");
     assert_eq!(kubectl.run(&["label", map, "c-"]), format!("{map} unlabeled\n"));
@@ -184,11 +184,12 @@ fn a_watch_ends_with_the_server() {
     let mut watching = kubectl.start(&["get", "configmaps", "-w"]);
     let mut lines = BufReader::new(watching.0.stdout.take().unwrap()).lines();
     line_with(&mut lines, "settings");
-    // What it lists it prints before it watches; what is new it knows from the watch.
+    // It prints the listed objects before it watches. Only a new one shows that the watch has
+    // started.
     kubectl.create(&MAP.replace("settings", "more"));
     line_with(&mut lines, "more");
     assert!(kubectl.0.end("TERM").1.success());
-    // An end that it was told of: no error.
+    // The server ends the watch gracefully, which is not an error.
     assert!(watching.0.wait().unwrap().success());
 }
 
@@ -196,7 +197,7 @@ fn a_watch_ends_with_the_server() {
 fn waits() {
     let Some(kubectl) = Kubectl::new("waits") else { return };
     kubectl.create(POD);
-    // With this much said, it says when it has begun to watch.
+    // At this verbosity, it logs when it starts to watch.
     let arguments = ["wait", "--for=condition=Ready", "pod/web", "--timeout=60s", "-v=7"];
     let mut waiting = kubectl.start(&arguments);
     let mut lines = BufReader::new(waiting.0.stderr.take().unwrap()).lines();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::process::{Kubectl, Running, line_with, single_spaced};
 
-/// `kubectl informer …`, with the tool on the PATH.
+/// Returns the command `kubectl informer …`, with the tool on the PATH.
 fn plugin(kubectl: &Kubectl, arguments: &[&str]) -> Command {
     let bin = kubectl.0.directory.join("bin");
     if !bin.exists() {
@@ -24,7 +24,7 @@ fn plugin(kubectl: &Kubectl, arguments: &[&str]) -> Command {
     command
 }
 
-/// What the articles on informers do while they watch pods.
+/// The session that articles on informers show while they watch pods.
 #[test]
 fn the_session_of_the_articles() {
     let Some(kubectl) = Kubectl::with("plugin", &["--pods-run"]) else { return };

@@ -6,11 +6,11 @@ use std::process::{Child, Command, Output, Stdio};
 
 use crate::support::Serving;
 
-/// kubectl with a server of its own.
+/// kubectl with its own server.
 pub(crate) struct Kubectl(pub(crate) Serving);
 
 impl Kubectl {
-    /// None, and a word about it, where there is no kubectl.
+    /// Starts a server. Without kubectl, prints a note and returns `None`.
     pub(crate) fn new(test: &str) -> Option<Self> {
         Self::with(test, &[])
     }
@@ -26,10 +26,10 @@ impl Kubectl {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("kubectl");
-        // Whatever is wrong is wrong within a minute.
+        // A request that fails does so within a minute.
         command.args(arguments).arg("--request-timeout=60s");
         command.env("KUBECONFIG", self.0.kubeconfig());
-        // The cache of what a server can do is in there.
+        // kubectl's discovery cache is in the home directory.
         command.env("HOME", &self.0.directory).env_remove("KUBECACHEDIR");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -41,28 +41,28 @@ impl Kubectl {
         (status.success(), stdout, stderr)
     }
 
-    /// What it prints when all is well.
+    /// Runs a command that succeeds. Returns its standard output.
     pub(crate) fn run(&self, arguments: &[&str]) -> String {
         let (success, stdout, stderr) = self.output(arguments);
         assert!(success, "kubectl {arguments:?}: {stdout}{stderr}");
         stdout
     }
 
-    /// What it says when it fails.
+    /// Runs a command that fails. Returns its standard error.
     pub(crate) fn fail(&self, arguments: &[&str]) -> String {
         let (success, stdout, stderr) = self.output(arguments);
         assert!(!success, "kubectl {arguments:?}: {stdout}{stderr}");
         stderr
     }
 
-    /// `kubectl create -f` of a file with this in it.
+    /// Runs `kubectl create -f` with a file of this content.
     pub(crate) fn create(&self, yaml: &str) -> String {
         let file = self.0.directory.join("create.yaml");
         fs::write(&file, yaml).unwrap();
         self.run(&["create", "-f", file.to_str().unwrap()])
     }
 
-    /// What becomes of a command of docs/faults.md, which reads from standard input.
+    /// Runs a command that reads standard input, as in `docs/faults.md`.
     pub(crate) fn pipe(&self, input: &str, arguments: &[&str]) -> (bool, String, String) {
         let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -71,13 +71,13 @@ impl Kubectl {
         (status.success(), stdout, stderr)
     }
 
-    /// Starts one whose output is read as it comes.
+    /// Starts a command whose output is read while it runs.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         Running(self.command(arguments).spawn().unwrap())
     }
 }
 
-/// A kubectl that runs. It ends with this value.
+/// A running kubectl. Dropping this kills it.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
@@ -88,7 +88,7 @@ impl Drop for Running {
     }
 }
 
-/// Reads lines until one has `text` in it, and gives it.
+/// Reads lines until one contains `text`, and returns it.
 pub(crate) fn line_with(
     lines: &mut impl Iterator<Item = std::io::Result<String>>,
     text: &str,
@@ -104,12 +104,12 @@ pub(crate) fn line_with(
     panic!("no {text:?} in {seen:#?}");
 }
 
-/// Without the spaces that align things.
+/// Collapses the spaces that align columns.
 pub(crate) fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The first words of the lines.
+/// Returns the first word of each line.
 pub(crate) fn first_words(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.split_whitespace().next()).collect()
 }

@@ -1,4 +1,4 @@
-//! A server that ends, and is started again.
+//! A server that is stopped and restarted.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn an_old_kubeconfig_is_good_after_a_restart() {
     assert_eq!(kubectl.create(MAP), "configmap/settings created\n");
     let listed = kubectl.run(&["get", "cm", "-o", "name", "--kubeconfig", old.to_str().unwrap()]);
     assert!(listed.contains("configmap/settings\n"), "{listed}");
-    // It reads the extension, and leaves it in its place when it writes the file.
+    // kubectl preserves the extension when it rewrites the file.
     let named = ["config", "rename-context", "embedded-apiserver", "mine"];
     kubectl.run(&[&named[..], &["--kubeconfig", old.to_str().unwrap()]].concat());
     let rewritten = fs::read_to_string(&old).unwrap();

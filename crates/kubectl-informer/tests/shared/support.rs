@@ -1,4 +1,4 @@
-//! The tool as a process, and what it says.
+//! The tool as a process, and its output.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use tokio::net::TcpSocket;
 
-/// What does not come within this time does not come: it ends tests that would hang, and nothing waits for it to
-/// pass.
+/// The time limit for everything that tests wait for. It only ends tests that would hang; no test
+/// waits for it to pass.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A `serve` that is ready, in a directory of its own. It ends with this value.
+/// A running `serve` in its own directory. Dropping this kills it.
 pub(crate) struct Serving {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -22,12 +22,12 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Starts one on a free port; `name` is for its directory.
+    /// Starts a server on a free port. `name` is that of its directory.
     pub(crate) fn start(name: &str, arguments: &[&str]) -> Self {
         Self::start_in(directory(name), arguments)
     }
 
-    /// Starts one where an earlier one may have left its kubeconfig.
+    /// Starts a server in a directory where an earlier one may have left its kubeconfig.
     pub(crate) fn start_in(directory: PathBuf, arguments: &[&str]) -> Self {
         let mut child = serve(&directory, arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -40,7 +40,7 @@ impl Serving {
         self.directory.join("kubeconfig")
     }
 
-    /// Sends a signal. What it printed after its first line, and how it ended.
+    /// Sends a signal. Returns the output after the first line, and the exit status.
     pub(crate) fn end(&mut self, signal: &str) -> (String, ExitStatus) {
         let pid = self.child.id();
         let kill = format!("kill -s {signal} {pid}");
@@ -59,8 +59,8 @@ impl Drop for Serving {
     }
 }
 
-/// The command that serves on a free port, with its kubeconfig in `directory`, unless `arguments`
-/// say otherwise.
+/// Returns the command that serves on a free port, with its kubeconfig in `directory`, unless
+/// `arguments` say otherwise.
 pub(crate) fn serve(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-informer"));
     command.current_dir(directory).arg("serve").args(arguments);
@@ -72,8 +72,8 @@ pub(crate) fn serve(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// An address that no other process is given while this lives. Connections to it are refused until a server is told
-/// to listen there.
+/// An address that is reserved for as long as this lives. Connections to it are refused until a
+/// server listens there.
 pub(crate) struct Reserved {
     pub(crate) address: String,
     _socket: Option<TcpSocket>,
@@ -85,12 +85,12 @@ impl Reserved {
         socket.set_reuseaddr(true).unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = socket.local_addr().unwrap().to_string();
-        // Other systems than Linux do not let a server listen beside it.
+        // Only Linux lets a server listen while this socket is bound.
         Self { address, _socket: Some(socket).filter(|_| cfg!(target_os = "linux")) }
     }
 }
 
-/// An empty directory of a test's own.
+/// Creates an empty directory for a test.
 pub(crate) fn directory(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);

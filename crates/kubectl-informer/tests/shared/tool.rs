@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use embedded_apiserver::{ApiServer, Builder, Listening};
 use tokio::runtime::Runtime;
 
-/// A server that the test can change and ask, on a socket.
+/// A server on a socket, which the test can also access directly.
 pub(crate) struct Cluster {
     pub(crate) server: ApiServer,
     pub(crate) directory: PathBuf,
@@ -15,7 +15,7 @@ pub(crate) struct Cluster {
     _runtime: Runtime,
 }
 
-/// How the tool has ended, and what it said.
+/// The exit code of the tool, and its output.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -24,7 +24,7 @@ pub(crate) struct Ran {
 }
 
 impl Cluster {
-    /// One with this in it; `name` is for its directory.
+    /// Starts a server with these objects. `name` is that of its directory.
     pub(crate) fn new(name: &str, yaml: &str) -> Self {
         Self::of(name, ApiServer::builder(), yaml)
     }
@@ -41,7 +41,7 @@ impl Cluster {
         Self { server, directory, listening, _runtime: runtime }
     }
 
-    /// Stops listening, and returns when nobody can connect any more.
+    /// Stops listening. Returns once connections are refused.
     pub(crate) fn refuse_connections(&self) {
         self.server.refuse_connections();
         while TcpStream::connect(self.listening.addr()).is_ok() {
@@ -49,7 +49,7 @@ impl Cluster {
         }
     }
 
-    /// The tool, in a place where nothing but the kubeconfig is.
+    /// Returns the command for the tool, with nothing but the kubeconfig in its environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-informer"));
         command.args(arguments).current_dir(&self.directory);
@@ -63,14 +63,14 @@ impl Cluster {
         ran(self.command(arguments).output().unwrap())
     }
 
-    /// What it prints when all is well and nothing is to be said about it.
+    /// Runs a command that succeeds without messages. Returns its standard output.
     pub(crate) fn prints(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{arguments:?}: {}", ran.out);
         ran.out
     }
 
-    /// What it says when it fails with 2 and prints nothing.
+    /// Runs a command that fails with code 2 and prints nothing. Returns its standard error.
     pub(crate) fn fails(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{arguments:?}: {}", ran.err);
@@ -84,20 +84,20 @@ pub(crate) fn ran(output: Output) -> Ran {
     Ran { code: output.status.code(), out, err }
 }
 
-/// Runs it with a pipe that nobody reads.
+/// Runs a command whose standard output is a closed pipe.
 pub(crate) fn with_nobody_to_read(command: &mut Command) -> Ran {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     ran(command.stdout(writer).spawn().unwrap().wait_with_output().unwrap())
 }
 
-/// What it says when there is no room for what it prints. None where no file is full.
+/// Runs a command whose standard output is a full disk. Returns `None` if there is no `/dev/full`.
 pub(crate) fn with_a_full_disk(command: &mut Command) -> Option<Ran> {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").ok()?;
     Some(ran(command.stdout(full).spawn().unwrap().wait_with_output().unwrap()))
 }
 
-/// Fails if what was not written is not told.
+/// Checks that the command reports output that it cannot write.
 pub(crate) fn tells_of_a_full_disk(command: &mut Command) {
     if let Some(ran) = with_a_full_disk(command) {
         assert_eq!(ran.code, Some(2), "{command:?}: {}", ran.err);

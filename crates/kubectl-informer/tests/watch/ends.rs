@@ -1,4 +1,4 @@
-//! How it ends.
+//! The ways in which a watch ends.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -53,7 +53,7 @@ fn a_condition_is_waited_for() {
     assert_eq!(watch.wait().code(), Some(0));
 }
 
-/// As for `kubectl wait`; objects that are added meanwhile count too.
+/// As in `kubectl wait`. Objects that are added meanwhile count too.
 #[test]
 fn a_condition_is_met_by_all_objects() {
     let cluster = Cluster::start("until-all");
@@ -68,7 +68,7 @@ fn a_condition_is_met_by_all_objects() {
     assert_eq!(watch.line(), "pod/c");
     cluster.patch(&path("b"), &ready);
     assert_eq!(watch.line(), "pod/b");
-    // One that is gone no longer counts.
+    // A deleted object no longer counts.
     cluster.pod("d", &json!({}));
     assert_eq!(watch.line(), "pod/d");
     cluster.patch(&path("c"), &ready);
@@ -141,7 +141,7 @@ fn a_signal_ends_it_with_a_summary() {
     }
 }
 
-/// A server that accepts connections and then says nothing.
+/// A server that accepts connections and never responds.
 #[test]
 fn a_signal_ends_it_also_before_it_has_begun() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -175,7 +175,7 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
 }
 
-/// `| head -1` gives the prompt back at once, not when the next event comes.
+/// `| head -1` returns to the prompt immediately, and not at the next event.
 #[test]
 fn a_closed_pipe_ends_it_also_where_nothing_happens() {
     let cluster = Cluster::start("pipe-quiet");

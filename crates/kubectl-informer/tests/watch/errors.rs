@@ -1,4 +1,4 @@
-//! What it says when something is wrong.
+//! Error messages.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn a_refused_connection_names_address_and_kubeconfig() {
     assert!(run.stderr.contains(file.to_str().unwrap()), "{run:?}");
 }
 
-/// Nothing that waiting would mend.
+/// Retrying cannot fix this error.
 #[test]
 fn a_403_says_what_to_grant() {
     let cluster = Cluster::with("forbidden", &["--fault", "watch pods status=403 always"]);
@@ -41,7 +41,7 @@ fn a_403_says_what_to_grant() {
     assert!(run.stderr.contains(role), "{run:?}");
 }
 
-/// Where it has worked before it is waited for: somebody may grant it again.
+/// If the watch has worked before, it is retried: the permission may be granted again.
 #[test]
 fn a_403_later_is_told_and_waited_for() {
     let cluster = Cluster::start("forbidden-later");
@@ -50,7 +50,7 @@ fn a_403_later_is_told_and_waited_for() {
     cluster.fault("watch pods status=403 always");
     cluster.fault("drop-watches");
     watch.says("pods: you may not watch pods in namespace default; ");
-    // It is tried again about once a minute: too long to wait for it here.
+    // The next retry is about a minute later, too long to wait for in a test.
     watch.signal("INT");
     assert_eq!(watch.wait().code(), Some(0));
 }

@@ -1,4 +1,4 @@
-//! `watch` as a process: what it prints, says and returns.
+//! `watch` as a process: what it prints, reports and returns.
 #![cfg(unix)]
 
 mod process;

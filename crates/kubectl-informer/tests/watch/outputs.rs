@@ -1,4 +1,4 @@
-//! The forms of output.
+//! The output formats.
 
 use serde_json::{Value, json};
 
@@ -6,14 +6,15 @@ use crate::process::Cluster;
 
 const NGINX: &str = "/api/v1/namespaces/default/pods/nginx";
 
-/// A line without its time, and with one space between its words.
+/// Returns a line without its time, with one space between words.
 fn words(line: &str) -> String {
     let (time, rest) = line.split_at(8);
     assert_eq!(time.matches(':').count(), 2, "{line}");
     rest.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `kubectl run nginx --image=nginx`, `kubectl label pods nginx foo=bar`, `kubectl delete pod nginx`.
+/// `kubectl run nginx --image=nginx`, `kubectl label pods nginx foo=bar`,
+/// `kubectl delete pod nginx`.
 #[test]
 fn text_tells_the_story_of_the_articles() {
     let cluster = Cluster::start("text");
@@ -38,7 +39,7 @@ fn text_tells_the_story_of_the_articles() {
     let update = words(&watch.line());
     assert!(update.starts_with("UPDATE Pod default/nginx 0/1 Pending 0 "), "{update}");
     assert!(update.contains(&format!("{made} → {labelled}")), "{update}");
-    // As on a real server, a pod is told to end before it is gone.
+    // As on a real server, a pod is marked for deletion before it is gone.
     let told = words(&watch.line());
     assert!(told.starts_with("UPDATE Pod default/nginx 0/1 Terminating 0 "), "{told}");
     let delete = words(&watch.line());
@@ -192,7 +193,7 @@ fn a_diff_of_one_part_leaves_out_the_rest() {
     assert_eq!(update["diff"], json!([change]));
 }
 
-/// Nobody should wonder why a line came whose columns are those of the line before.
+/// If no column differs from the previous line, the reader should still see why the line is there.
 #[test]
 fn a_line_says_what_no_column_shows() {
     let cluster = Cluster::start("unseen");
@@ -216,7 +217,7 @@ fn a_resync_shows_everything_again() {
     assert_eq!(again["oldResourceVersion"], made["metadata"]["resourceVersion"]);
 }
 
-/// What is in an object must not reach the terminal as commands.
+/// Control sequences in objects must not reach the terminal.
 #[test]
 fn escape_sequences_are_not_printed_as_such() {
     let cluster = Cluster::start("escapes");

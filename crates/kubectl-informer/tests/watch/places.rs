@@ -1,4 +1,4 @@
-//! Which cluster.
+//! The choice of the cluster.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn without_a_kubeconfig_a_terminal_shows_an_embedded_cluster() {
     terminal.shows("no kubeconfig");
     terminal.shows("TIME");
     terminal.shows("ADD");
-    // It lives.
+    // The cluster is alive.
     terminal.shows("UPDATE");
 }
 
@@ -74,7 +74,7 @@ fn a_kubeconfig_that_is_named_and_fails_is_an_error() {
     }
 }
 
-/// In a pod the cluster is that of the pod, and one that cannot be used is an error.
+/// In a pod, the pod's cluster is used. If that fails, it is an error.
 #[test]
 fn a_pod_is_no_place_for_an_embedded_cluster() {
     let home = directory("watch-pod");
@@ -95,7 +95,7 @@ fn a_kubeconfig_at_its_place_is_used_and_may_fail() {
     assert!(run.stderr.contains(".kube/config"), "{run:?}");
 }
 
-/// As kubectl has it: one file, several files that are one, and any context of them.
+/// As in kubectl: one file, several files that are merged, and any of their contexts.
 #[test]
 fn kubeconfigs_and_contexts_are_chosen() {
     let cluster = Cluster::start("places");
@@ -126,7 +126,7 @@ fn kubeconfigs_and_contexts_are_chosen() {
     assert!(run.stderr.contains("nobody listens at http://127.0.0.1:1"), "{run:?}");
 }
 
-/// kubectl takes an address without its `https://`, too.
+/// Like kubectl, the tool accepts an address without `https://`.
 #[test]
 fn an_address_without_a_scheme_is_one() {
     let plain = Cluster::start("scheme-plain");
@@ -163,7 +163,7 @@ fn one_may_act_as_somebody_else() {
     assert!(run.stderr.contains("--role=informer --user='jane'"), "{run:?}");
 }
 
-/// `aws eks get-token` and its like.
+/// Credential plugins such as `aws eks get-token`.
 #[test]
 fn programs_give_credentials_or_are_named() {
     let cluster = Cluster::start("exec");
@@ -205,7 +205,7 @@ fn programs_give_credentials_or_are_named() {
     }
 }
 
-/// A token that expires within the minute is used until then: cloud providers give out such tokens.
+/// A token that expires within a minute is used until then: cloud providers issue such tokens.
 #[test]
 fn a_credential_plugin_runs_once_per_command() {
     let cluster = Cluster::start("exec-once");

@@ -1,4 +1,4 @@
-//! The tool and a server to run it on.
+//! The tool, and a server to run it against.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{PATIENCE, Serving};
 
-/// What breaks a server from outside wants it.
+/// The token that fault injection requires.
 pub(crate) const TOKEN: &str = "of-the-tests";
 
 /// A server over plain HTTP, and its objects.
@@ -28,7 +28,7 @@ impl Cluster {
         Self(Serving::start(&format!("watch-{name}"), &all))
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns `127.0.0.1:PORT`.
     pub(crate) fn address(&self) -> String {
         let (_, rest) = self.0.line.split_once("http://").unwrap();
         rest.split_once(',').unwrap().0.to_owned()
@@ -48,12 +48,12 @@ impl Cluster {
         stream.read_to_string(&mut response).unwrap();
         let (head, body) = response.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 20"), "{response}");
-        // Chunked or not, the object is between the first brace and the last.
+        // Whether chunked or not, the object extends from the first brace to the last.
         let (begin, end) = (body.find('{').unwrap(), body.rfind('}').unwrap());
         serde_json::from_str(&body[begin..=end]).unwrap()
     }
 
-    /// Lets something go wrong.
+    /// Injects a fault.
     pub(crate) fn fault(&self, rule: &str) {
         self.request("POST", "/embedded/faults", "text/plain", rule);
     }
@@ -74,19 +74,19 @@ impl Cluster {
         self.create("/api/v1/namespaces/default/pods", &pod(name, labels))
     }
 
-    /// The tool with this server's kubeconfig.
+    /// Returns the command for the tool, with this server's kubeconfig.
     pub(crate) fn tool(&self, arguments: &[&str]) -> Command {
         tool(&self.0.directory, arguments, Some(&self.0.kubeconfig()))
     }
 
-    /// A watch that is to go on.
+    /// Starts a watch that keeps running.
     pub(crate) fn watch(&self, arguments: &[&str]) -> Running {
         let mut all = vec!["watch"];
         all.extend(arguments);
         Running::start(self.tool(&all))
     }
 
-    /// A watch that is to end by itself.
+    /// Runs a watch that ends by itself.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         let mut all = vec!["watch"];
         all.extend(arguments);
@@ -102,7 +102,8 @@ pub(crate) fn pod(name: &str, labels: &Value) -> Value {
     })
 }
 
-/// The tool with nothing of the environment that could lead it to a cluster.
+/// Returns the command for the tool, without any environment variable that could lead it to a
+/// cluster.
 pub(crate) fn tool(home: &Path, arguments: &[&str], kubeconfig: Option<&Path>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-informer"));
     command.args(arguments).current_dir(home).env("HOME", home).env("TZ", "UTC");
@@ -117,7 +118,7 @@ pub(crate) fn tool(home: &Path, arguments: &[&str], kubeconfig: Option<&Path>) -
     command
 }
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -132,7 +133,7 @@ pub(crate) fn ended(mut command: Command) -> Ended {
     Ended { code: output.status.code(), stdout, stderr }
 }
 
-/// A run that goes on; it ends with this value.
+/// A running tool. Dropping this kills it.
 pub(crate) struct Running {
     child: Child,
     out: Receiver<String>,
@@ -147,7 +148,7 @@ impl Running {
         Self { child, out, err }
     }
 
-    /// The next line of its output.
+    /// Waits for the next line of output.
     pub(crate) fn line(&self) -> String {
         self.out.recv_timeout(PATIENCE).expect("a line")
     }
@@ -156,12 +157,12 @@ impl Running {
         serde_json::from_str(&self.line()).unwrap()
     }
 
-    /// The next line of its output for which this holds.
+    /// Waits for the next line of output that contains this text.
     pub(crate) fn line_with(&self, text: &str) -> String {
         std::iter::repeat_with(|| self.line()).find(|line| line.contains(text)).unwrap()
     }
 
-    /// The next line on standard error that has this in it.
+    /// Waits for the next line on standard error that contains this text.
     pub(crate) fn says(&self, text: &str) -> String {
         let next = || self.err.recv_timeout(PATIENCE).expect(text);
         std::iter::repeat_with(next).find(|line| line.contains(text)).unwrap()
@@ -176,7 +177,7 @@ impl Running {
         self.child.wait().unwrap()
     }
 
-    /// What is left to read, when it has ended.
+    /// Returns the remaining output of a run that has ended.
     pub(crate) fn rest(&self) -> (Vec<String>, Vec<String>) {
         (self.out.iter().collect(), self.err.iter().collect())
     }

@@ -11,7 +11,7 @@ use crate::errors::kubeconfig;
 use crate::process::{Cluster, Ended, ended, tool};
 use crate::support::{Serving, directory};
 
-/// A proxy that lets everybody through to anything that is there, and tells who was asked for.
+/// A proxy that connects any client to any server, and reports the requested targets.
 struct Proxy {
     address: String,
     asked: Receiver<String>,
@@ -37,7 +37,7 @@ impl Proxy {
     }
 }
 
-/// What the client wants to be connected to.
+/// Reads the target that the client wants to connect to.
 fn target(client: &TcpStream) -> String {
     let mut lines = BufReader::new(client).lines().map(Result::unwrap);
     let first = lines.next().unwrap();
@@ -46,7 +46,7 @@ fn target(client: &TcpStream) -> String {
 }
 
 fn tunnel(mut client: &TcpStream, target: &str) {
-    // A name is asked of nobody: there is none but this machine here.
+    // Names are not resolved: every target is on this machine.
     let address: Option<SocketAddr> = target.parse().ok();
     let Some(server) = address.and_then(|address| TcpStream::connect(address).ok()) else {
         let _ = client.write_all(b"HTTP/1.1 502 Bad Gateway\r\n\r\n");
@@ -55,11 +55,11 @@ fn tunnel(mut client: &TcpStream, target: &str) {
     client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
     let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
     thread::spawn(move || copy(&mut from, &mut to));
-    // Either side may end it in any way.
+    // Either side may end the connection in any way.
     let _ = copy(&mut &server, &mut client);
 }
 
-/// Whatever the environment says, a proxy that the kubeconfig names is meant.
+/// A proxy in the kubeconfig takes precedence over the environment.
 #[test]
 fn a_proxy_that_the_kubeconfig_names_is_gone_through() {
     let cluster = Cluster(Serving::start("watch-proxy-named", &[]));
@@ -78,7 +78,7 @@ fn a_proxy_that_the_kubeconfig_names_is_gone_through() {
     assert!(proxy.asked.try_recv().is_err(), "everything goes over one connection");
 }
 
-/// A proxy that is there for the rest of the world.
+/// A proxy in the environment is for the rest of the world.
 #[test]
 fn this_machine_is_reached_without_a_proxy() {
     let cluster = Cluster(Serving::start("watch-proxy-local", &[]));
@@ -94,7 +94,7 @@ fn others_are_reached_through_the_proxy_of_the_environment() {
     let file = place.join("elsewhere");
     fs::write(&file, kubeconfig("https://cluster.invalid:6443")).unwrap();
     let proxy = Proxy::start();
-    // The proxy itself may be what others go to without one.
+    // `NO_PROXY` may include the proxy's own address.
     for (environment, rules) in [
         (format!("http://{}", proxy.address), "other.invalid"),
         (proxy.address.clone(), "127.0.0.1"),

@@ -1,4 +1,4 @@
-//! Which types and objects.
+//! The choice of types and objects.
 
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ fn custom_resources_have_the_columns_of_their_definition() {
     assert_eq!(run.stdout, "widget.example.com/one\n");
 }
 
-/// Neither columns of their own nor a namespace, and letters of all kinds.
+/// Cluster-scoped, without columns of their own, and with characters of all kinds.
 #[test]
 fn custom_resources_without_columns_show_their_age() {
     let cluster = Cluster::start("custom-bare");
@@ -84,7 +84,7 @@ fn custom_resources_without_columns_show_their_age() {
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "日本語 😀\n"), "{run:?}");
 }
 
-/// What does not fit into a pipe at once.
+/// An object that is larger than a pipe's buffer.
 #[test]
 fn an_object_may_be_large() {
     let cluster = Cluster::start("large");
@@ -160,7 +160,7 @@ fn only_what_is_new_on_request() {
     let cluster = Cluster::start("new");
     cluster.pod("before", &json!({}));
     let watch = cluster.watch(&["pods", "--watch-only", "-o", "json", "--resync", "1s"]);
-    // It has been delivered once it comes again.
+    // The resync shows that the initial object has been delivered.
     assert_eq!(watch.json()["type"], "RESYNC");
     cluster.pod("after", &json!({}));
     let added = std::iter::repeat_with(|| watch.json()).find(|event| event["type"] == "ADD");

@@ -1,4 +1,4 @@
-//! In a terminal.
+//! The tool on a terminal.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ fn the_first_run_without_a_kubeconfig() {
     assert_eq!(terminal.wait().code(), Some(0));
 }
 
-/// Of work: a machine that is busy with something else says nothing about the tool. That it does not wait for
-/// anything either is shown where time can be paused.
+/// The limit is on CPU time, because a busy machine says nothing about the tool. That the tool
+/// waits for nothing either is tested in paused time.
 #[test]
 fn the_first_event_is_on_the_screen_within_a_second() {
     let home = directory("watch-screen-soon");
@@ -83,7 +83,7 @@ fn colours_go_into_a_pipe_on_request_only() {
     assert!(run.stdout.contains("\x1b[32mADD"), "{run:?}");
 }
 
-/// Who reads the pipe writes to the same terminal, and knows nothing of a status line.
+/// The reader of the pipe writes to the same terminal, and knows nothing of a status line.
 #[test]
 fn there_is_no_status_line_beside_a_pipe() {
     let home = directory("watch-screen-pipe");
@@ -97,7 +97,7 @@ fn there_is_no_status_line_beside_a_pipe() {
     assert!(!terminal.seen.contains('\x1b'), "{:?}", terminal.seen);
 }
 
-/// `kubectl get -w` wraps; here a line is an event, on every terminal.
+/// `kubectl get -w` wraps lines. Here an event is one line on every terminal.
 #[test]
 fn lines_fit_the_terminal() {
     let cluster = Cluster::start("screen-narrow");
@@ -117,7 +117,7 @@ fn lines_fit_the_terminal() {
         let whole = lines.iter().any(|line| line.contains(name));
         assert_eq!(whole, columns >= 120, "{columns}: {lines:?}");
     }
-    // Who asks for all columns gets them.
+    // With `-o wide`, all columns are shown.
     let command = cluster.tool(&["watch", "pods", "-o", "wide", "--count", "1"]);
     let mut terminal = Terminal::start(command, 80);
     terminal.shows("READINESS GATES");
@@ -136,14 +136,14 @@ fn on_a_narrow_terminal_what_has_changed_comes_before_the_numbers() {
     terminal.shows("  .metadata.labels.foo\r\n");
 }
 
-/// What comes after it is as wide as the terminal then is, below titles of its own.
+/// Later lines have the new width, below new titles.
 #[test]
 fn a_terminal_may_change_its_size() {
     let cluster = Cluster::start("screen-resized");
     cluster.pod("a", &json!({}));
     let mut terminal = Terminal::start(cluster.tool(&["watch", "pods", "--color=never"]), 160);
     terminal.shows("TIME      EVENT   KIND");
-    // The titles are on the screen to their end by then.
+    // By then, the titles are on the screen completely.
     terminal.shows("default/a");
     terminal.forget();
     terminal.resize(60);
@@ -152,7 +152,7 @@ fn a_terminal_may_change_its_size() {
     terminal.shows("ADD     b     0/1    Pending            0         ");
 }
 
-/// The rows that a terminal shows, with `#` for digits that change from run to run.
+/// Returns the rows on a terminal, with `#` for digits that change from run to run.
 fn rows(seen: &str, digits: usize) -> Vec<String> {
     let lines = seen.split("\r\n").map(|line| line.rsplit("\x1b[K").next().unwrap_or_default());
     let lines = lines
@@ -165,8 +165,8 @@ fn rows(seen: &str, digits: usize) -> Vec<String> {
         .collect()
 }
 
-/// The columns are kubectl's and aligned, and a row that would look like the one before says what has
-/// changed.
+/// The columns are kubectl's and aligned, and a row that would look like the previous one shows
+/// what has changed.
 #[test]
 fn eighty_columns_have_all_that_kubectl_shows() {
     let cluster = Cluster::start("screen-eighty");
@@ -188,7 +188,7 @@ fn eighty_columns_have_all_that_kubectl_shows() {
     assert_eq!(terminal.wait().code(), Some(0));
     let rows: Vec<_> = rows(&terminal.seen, 5)
         .iter()
-        // The age at the end depends on how fast the machine is.
+        // The age at the end depends on the speed of the machine.
         .map(|row| row.trim_end_matches(|c: char| c.is_ascii_digit() || c == 's').to_owned())
         .collect();
     assert_eq!(
@@ -203,7 +203,7 @@ fn eighty_columns_have_all_that_kubectl_shows() {
     );
 }
 
-/// As `kubectl get events -w` shows them, and never by names that say nothing.
+/// As in `kubectl get events -w`, and without their meaningless names.
 #[test]
 fn events_have_no_names_but_all_their_columns() {
     let cluster = Cluster::start("screen-events");

@@ -1,4 +1,4 @@
-//! A server that goes away, and comes back.
+//! A server that goes away and comes back.
 
 use std::fs;
 
@@ -7,7 +7,8 @@ use serde_json::json;
 use crate::process::{Cluster, Running, pod};
 use crate::support::{Reserved, Serving, directory};
 
-/// The new server has a history of its own: what it does not have is deleted, what it has is added.
+/// The new server has its own history: objects that it lacks are deleted, and those that it has are
+/// added.
 #[test]
 fn a_server_that_comes_back_without_its_objects() {
     let place = Reserved::new();
@@ -25,7 +26,7 @@ fn a_server_that_comes_back_without_its_objects() {
     sees_new_in_place_of_old(&watch);
 }
 
-/// With TLS it is the same server to clients, if it is started with the same kubeconfig.
+/// With TLS, a server that is restarted with the same kubeconfig is the same server to its clients.
 #[test]
 fn a_server_with_tls_that_comes_back() {
     let place = directory("watch-back-tls");
@@ -46,7 +47,8 @@ fn a_server_with_tls_that_comes_back() {
     sees_new_in_place_of_old(&watch);
 }
 
-/// What it does not have any more is deleted, without a last state; what it has is added.
+/// Checks that the missing object is deleted, without a known final state, and the new one is
+/// added.
 fn sees_new_in_place_of_old(watch: &Running) {
     let mut events: Vec<_> = [watch.json(), watch.json()]
         .map(|event| {

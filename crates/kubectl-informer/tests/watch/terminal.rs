@@ -1,4 +1,4 @@
-//! The tool in a terminal.
+//! The tool on a pseudo-terminal.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read as _;
@@ -13,17 +13,17 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::support::PATIENCE;
 
-/// A terminal, and what it was told to show.
+/// A terminal and its output.
 pub(crate) struct Terminal {
     child: Child,
     ours: OwnedFd,
     told: Receiver<String>,
-    /// All of it so far, as it came.
+    /// The output so far.
     pub(crate) seen: String,
 }
 
 impl Terminal {
-    /// Runs a command in a terminal of this many columns.
+    /// Runs a command on a terminal of this many columns.
     pub(crate) fn start(mut command: Command, columns: u16) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
@@ -39,12 +39,12 @@ impl Terminal {
         Self { child, ours, told, seen: String::new() }
     }
 
-    /// Makes it this wide from now on.
+    /// Changes the width.
     pub(crate) fn resize(&self, columns: u16) {
         set_columns(&self.ours, columns);
     }
 
-    /// Waits until it shows something.
+    /// Waits until the output contains this text.
     pub(crate) fn shows(&mut self, text: &str) {
         let end = Instant::now() + PATIENCE;
         while !self.seen.contains(text) {
@@ -58,7 +58,7 @@ impl Terminal {
         }
     }
 
-    /// Forgets what it has shown so far.
+    /// Discards the output so far.
     pub(crate) fn forget(&mut self) {
         self.seen.clear();
     }
@@ -68,18 +68,19 @@ impl Terminal {
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
-    /// Waits until it has ended, and shows everything until then.
+    /// Waits until the command has ended, and collects its remaining output.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         self.seen.extend(self.told.iter());
         self.child.wait().unwrap()
     }
 
-    /// How long it has been on a core, as far as the system tells.
+    /// Returns the CPU time of the command, if the system provides it.
     pub(crate) fn worked(&self) -> Option<Duration> {
-        /// The unit of the numbers, the same on every Linux.
+        /// The unit of the numbers, which is the same on every Linux.
         const TICK: Duration = Duration::from_millis(10);
         let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
-        // The name, in parentheses, may have spaces in it; what follows begins with the third field.
+        // The name in parentheses may contain spaces. The text after it starts with the third
+        // field.
         let fields = text.rsplit(')').next()?.split_whitespace();
         let user_and_system = fields.skip(11).take(2).map(|ticks| ticks.parse::<u32>().ok());
         Some(TICK * user_and_system.sum::<Option<u32>>()?)
@@ -105,10 +106,10 @@ fn pieces(from: OwnedFd) -> Receiver<String> {
         let mut from = File::from(from);
         let mut buffer = [0; 4096];
         let mut left = Vec::new();
-        // The end of a terminal is an error.
+        // Reading from a closed terminal is an error.
         while let Ok(read @ 1..) = from.read(&mut buffer) {
             left.extend_from_slice(&buffer[..read]);
-            // A letter may come in two pieces.
+            // A character may arrive in two pieces.
             let whole = match std::str::from_utf8(&left) {
                 Ok(text) => text.len(),
                 Err(error) => error.valid_up_to(),
