@@ -21,7 +21,7 @@ const NOT_CLEAN_YET: [(&str, usize); 7] = [
     ("crates/kube-informer/src/wire", 24),
     ("crates/kube-informer/tests/list_watch", 2),
     ("crates/kube-informer/tests/model", 34),
-    ("crates/kubectl-informer", 183),
+    ("crates/kubectl-informer", 2),
     ("peers", 64),
 ];
 
