@@ -1,4 +1,4 @@
-//! Informers for the types on the command line, and waiting until their caches have synced.
+//! The caches of a command: informers for its types, and the wait until they have synced.
 
 use std::sync::Arc;
 use std::time::Duration;

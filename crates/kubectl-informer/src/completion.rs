@@ -105,8 +105,9 @@ enum Directive {
 /// Completes the last of the words after `kubectl informer`. It may be empty.
 ///
 /// Prints one candidate per line, with its description after a tab, and then the directive. On any
-/// failure there are no candidates: an error message in the middle of a command line would help no
-/// user. This function exits the process, so that a pending request cannot keep the shell waiting.
+/// failure there are no candidates: an error message in the middle of a command line would only get
+/// in the way. This function exits the process, so that a pending request cannot keep the shell
+/// waiting.
 pub(crate) async fn complete(words: &[String], mut tool: Command) -> ! {
     tool.build();
     let place = match words::place(&tool, words) {

@@ -71,7 +71,7 @@ impl Type {
     }
 }
 
-/// All types of a server. If a word is ambiguous, the first match is meant.
+/// All types of a server. If a word is ambiguous, the first match wins.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Types(pub(crate) Vec<Type>);
 

@@ -12,7 +12,7 @@ use crate::cells::{one_line, width};
 /// The space between columns.
 const GAP: usize = 3;
 
-/// The least width of a column, including the space after it.
+/// The minimum width of a column, including the space after it.
 const WIDTH_MIN: usize = 6;
 
 /// A table whose columns are as wide as their contents.

@@ -13,7 +13,7 @@ use super::words::Before;
 use crate::connect::{self, Cluster};
 use crate::discovery::{Type, Types};
 
-/// The largest number of names to request. A longer list would be of no use to a reader.
+/// The maximum number of names to request. A longer list would be of no use to a reader.
 const NAMES_MAX: u32 = 500;
 
 /// Requests only the metadata of objects, which includes their names.

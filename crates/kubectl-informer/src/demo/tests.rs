@@ -87,7 +87,7 @@ async fn everything_runs_from_the_first_moment_whoever_is_quicker() {
     }
 }
 
-/// A record of all changes: the promised kinds of changes, and the largest number of objects at
+/// A record of all changes: the promised kinds of changes, and the maximum number of objects at
 /// once.
 #[derive(Debug, Default)]
 struct Seen {

@@ -11,9 +11,9 @@ const INDENT: &str = "    ";
 const DEEPER: &str = "        ";
 /// The divisor for the width of the path column: paths are aligned up to half of the line.
 const PATHS: usize = 2;
-/// The largest width of the path column if the width of lines is not limited.
+/// The maximum width of the path column if the width of lines is not limited.
 const PATHS_WITHOUT_WIDTH: usize = 48;
-/// The least number of columns for a value.
+/// The minimum number of columns for a value.
 const ROOM: usize = 24;
 /// The narrowest supported terminal.
 const NARROWEST: usize = 40;

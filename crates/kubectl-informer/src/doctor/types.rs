@@ -15,7 +15,7 @@ use super::sample::Sample;
 use crate::connect::Cluster;
 use crate::discovery::Type;
 
-/// The largest number of objects in a sample, and their approximate size limit in bytes.
+/// The maximum number of objects in a sample, and their approximate size limit in bytes.
 const SAMPLE_MAX: u64 = 500;
 const SAMPLE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 

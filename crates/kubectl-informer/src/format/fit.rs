@@ -20,11 +20,11 @@ const VERSIONS: usize = "→ 12345678901".len() - 2;
 /// The number of columns of a name that are shown on any terminal.
 const NAME_MIN: usize = 20;
 
-/// The largest width of a cell or name. On a terminal, wider ones are cut; in a pipe, they make
+/// The maximum width of a cell or name. On a terminal, wider ones are cut; in a pipe, they make
 /// their own line longer.
 const WIDTH_MAX: usize = 64;
 
-/// The least room for a long text in the last column, in addition to its title.
+/// The minimum room for a long text in the last column, in addition to its title.
 const TEXT_MIN: usize = 9;
 
 /// The number of a type's columns that are shown on any terminal.

@@ -4,10 +4,10 @@ use crate::cells::{keep_end, keep_start, one_line, width};
 use crate::diff::{Change, diff};
 use crate::record::{Happened, Record};
 
-/// The largest number of changed paths to name.
+/// The maximum number of changed paths to name.
 const NAMED_MAX: usize = 2;
 
-/// The least room for a note. A few letters would be meaningless.
+/// The minimum room for a note. A few letters would be meaningless.
 const LEAST: usize = 4;
 
 /// The note at the end of a line, in several forms from long to short.

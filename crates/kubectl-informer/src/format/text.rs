@@ -19,7 +19,7 @@ use crate::screen::Pieces;
 /// The number of lines that are measured when many arrive at once.
 const MEASURED_MAX: usize = 500;
 
-/// The least number of columns for a namespace if there is no room beside the name.
+/// The minimum number of columns for a namespace if there is no room beside the name.
 const NAMESPACE_MIN: usize = 2;
 
 /// A type and its columns.
@@ -149,7 +149,7 @@ impl Text {
         }
     }
 
-    /// Paints a line, and cuts it at its largest width.
+    /// Paints a line, and cuts it to the maximum width.
     fn painted(&self, mut line: Pieces) -> String {
         while line.last().is_some_and(|(piece, _)| piece.bytes().all(|byte| byte == b' ')) {
             line.pop();
@@ -171,7 +171,7 @@ impl Text {
         text
     }
 
-    /// Returns the largest width of lines, if it is limited.
+    /// Returns the maximum width of lines, if it is limited.
     fn fitting(&self) -> Option<usize> {
         self.extras.width.filter(|_| self.fits)
     }

@@ -9,7 +9,7 @@ use crate::syntax::SyntaxError;
 /// Limits on the length and depth of a path, beyond any sensible use.
 const MAX_LENGTH: usize = 4096;
 const MAX_STEPS: usize = 100;
-/// The largest number of steps in one pair of brackets.
+/// The maximum number of steps in one pair of brackets.
 const MAX_UNION: usize = 16;
 
 const EXAMPLES: &str = "a path is written as status.phase, spec.containers[0].image, \

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::record::Happened;
 
-/// The largest number of objects to count. If there are more, those that changed least are
+/// The maximum number of objects to count. If there are more, those that changed least are
 /// forgotten.
 const OBJECTS_MAX: usize = 50_000;
 
-/// The largest number of fields to count for one object.
+/// The maximum number of fields to count for one object.
 const FIELDS_MAX: usize = 100;
 
 /// The numbers of additions, updates and deletions.

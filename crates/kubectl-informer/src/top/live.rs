@@ -30,7 +30,7 @@ impl Live {
         Self::write(&format!("{before}{shown}"))
     }
 
-    /// Returns the largest length of a line.
+    /// Returns the maximum length of a line.
     pub(super) fn columns() -> usize {
         let width = terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| width.0);
         usize::from(width).saturating_sub(1)

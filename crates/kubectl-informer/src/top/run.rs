@@ -43,7 +43,7 @@ const REFRESH: Duration = Duration::from_secs(1);
 /// The time limit for the initial lists.
 const SYNC_MAX: Duration = Duration::from_secs(60);
 
-/// The largest number of events to process at once.
+/// The maximum number of events to process at once.
 const BATCH: usize = 256;
 
 /// A running `top`.

@@ -11,7 +11,7 @@ use crate::plain;
 use crate::status::{counted, grouped};
 use crate::table::Table;
 
-/// The largest number of fields to show for an object.
+/// The maximum number of fields to show for an object.
 const FIELDS_SHOWN: usize = 3;
 
 /// The depth at which paths are cut for people. Programs get whole paths.
@@ -140,7 +140,7 @@ impl View<'_> {
 fn what(busy: &Busy) -> String {
     let mut fields: Vec<(&str, u64)> = Vec::new();
     for (path, n) in busy.fields() {
-        // The most frequent path comes first. Its count is a lower bound for all paths with the
+        // The most frequent path comes first. Its count is a lower bound of the changes under the
         // same beginning.
         if fields.iter().all(|(known, _)| *known != upper(path)) {
             fields.push((upper(path), n));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::record::{Happened, Record};
 use crate::until::{self, Until};
 
-/// The largest number of objects that a message names. The rest are counted.
+/// The maximum number of objects that a message names. The rest are counted.
 const NAMED_MAX: usize = 3;
 
 /// Conditions to wait for. As in `kubectl wait`, by default every object has to meet each of them.

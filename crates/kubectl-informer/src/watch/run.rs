@@ -31,10 +31,10 @@ use crate::status::{self, Context, Informed};
 /// should be visible immediately.
 const STATUS_EVERY: Duration = Duration::from_millis(200);
 
-/// The least time limit for the server's first response.
+/// The minimum time limit for the server's first response.
 const CONNECT_MIN: Duration = Duration::from_secs(5);
 
-/// The largest number of events to process before their output is shown.
+/// The maximum number of events to process before their output is shown.
 const BATCH: usize = 256;
 
 /// A type and its informer.
