@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// reconcilePods is the loop of sample-controller: an informer that fills a queue, and workers that empty it.
+// reconcilePods runs the loop of sample-controller: an informer fills a queue, and workers drain it.
 func reconcilePods(began time.Time, config *rest.Config, workers int) error {
 	informer, err := informerOf(config, "json-stripped")
 	if err != nil {
@@ -67,7 +67,7 @@ func reconcilePods(began time.Time, config *rest.Config, workers int) error {
 	return client.serveReconciled(began)
 }
 
-// reconcilePodsWithRuntime is the same with a manager and a builder.
+// reconcilePodsWithRuntime does the same with controller-runtime's manager and builder.
 func reconcilePodsWithRuntime(began time.Time, config *rest.Config, workers int) error {
 	config.ContentType = runtime.ContentTypeJSON
 	config.AcceptContentTypes = runtime.ContentTypeJSON
@@ -107,7 +107,7 @@ func reconcilePodsWithRuntime(began time.Time, config *rest.Config, workers int)
 	return client.serveReconciled(began)
 }
 
-// serveReconciled answers once everything that is in the cache has been reconciled.
+// serveReconciled answers commands once every cached object has been reconciled.
 func (c *client) serveReconciled(began time.Time) error {
 	for c.calls.Load() < int64(c.objects()) {
 		time.Sleep(time.Millisecond)

@@ -1,6 +1,6 @@
 // The client-go side of `cargo xtask bench`: a shared informer of pods, a controller of them, or a work queue.
 //
-// It is started and told what to do like the programs of peers/bench: see src/talk.rs there.
+// Its arguments and commands are those of the programs in peers/bench: see src/talk.rs there.
 package main
 
 import (
@@ -78,7 +78,7 @@ func run(began time.Time, kubeconfig, form string, handlers int, index bool) err
 	}
 	stop := make(chan struct{})
 	go informer.Run(stop)
-	// WaitForCacheSync looks every 100 ms only; that is not to be measured.
+	// WaitForCacheSync polls every 100 ms, which should not be measured.
 	for _, has := range synced {
 		for !has() {
 			time.Sleep(time.Millisecond)
@@ -103,7 +103,7 @@ func informerOf(config *rest.Config, form string) (cache.SharedIndexInformer, er
 	default:
 		return nil, fmt.Errorf("there is no form %q", form)
 	}
-	// What built-in kinds are asked for in unless something else is said is protobuf.
+	// The default for built-in kinds is protobuf.
 	if form == "json" || form == "json-stripped" {
 		config.ContentType = runtime.ContentTypeJSON
 		config.AcceptContentTypes = runtime.ContentTypeJSON
@@ -116,7 +116,7 @@ func informerOf(config *rest.Config, form string) (cache.SharedIndexInformer, er
 	return factory.Core().V1().Pods().Informer(), nil
 }
 
-// stripManagedFields is what many programs set as their transform.
+// stripManagedFields is a transform that many programs use.
 func stripManagedFields(object any) (any, error) {
 	if meta, ok := object.(metav1.Object); ok {
 		meta.SetManagedFields(nil)
@@ -124,7 +124,7 @@ func stripManagedFields(object any) (any, error) {
 	return object, nil
 }
 
-// handler does nothing but count, as those of the other programs.
+// handler only counts, as the handlers of the other programs do.
 func (c *client) handler() cache.ResourceEventHandler {
 	calls := int64(0)
 	see := func(object any) {

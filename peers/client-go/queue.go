@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// queue is a work queue and what a worker of it does.
+// queue is a work queue and the operations of its workers.
 type queue struct {
 	workqueue.TypedDelayingInterface[string]
-	// forget is called for everything that is done, where the queue has a limiter.
+	// forget is called for every item that is done, if the queue has a rate limiter.
 	forget func(string)
 }
 
@@ -36,7 +36,7 @@ func newQueue(form string) (queue, error) {
 	}
 }
 
-// serveQueue answers until nobody asks any more: see src/bin/queue.rs of peers/bench.
+// serveQueue answers commands until the end of the input: see src/bin/queue.rs in peers/bench.
 func serveQueue(form string) error {
 	if _, err := newQueue(form); err != nil {
 		return err
@@ -78,12 +78,12 @@ func queueKeys(count int) []string {
 	return keys
 }
 
-// queueDelay spreads what is delayed over a second, in no order.
+// queueDelay returns a delay below one second; consecutive keys get unordered delays.
 func queueDelay(at int) time.Duration {
 	return time.Duration(at*7919%1_000_000) * time.Microsecond
 }
 
-// work adds all keys while workers take them, and the same again when all are done.
+// work adds all keys while workers take them, and repeats that once all are done.
 func (q queue) work(keys []string, workers, rounds int, add func(int, string)) map[string]any {
 	var done atomic.Int64
 	ended := make(chan struct{})
@@ -112,7 +112,7 @@ func (q queue) work(keys []string, workers, rounds int, add func(int, string)) m
 	return map[string]any{"wall": time.Since(began).Seconds(), "cpu": cpu() - used}
 }
 
-// memoryOf gives how much more is resident when all have been added.
+// memoryOf returns the growth of resident memory after all keys were added.
 func memoryOf(keys []string, add func(string)) map[string]any {
 	resident := func() int64 {
 		runtime.GC()
@@ -124,7 +124,7 @@ func memoryOf(keys []string, add func(string)) map[string]any {
 	for _, key := range keys {
 		add(key)
 	}
-	// What takes them in does so on its own.
+	// A delaying queue takes items in asynchronously.
 	time.Sleep(time.Second)
 	after := resident()
 	runtime.KeepAlive(keys)

@@ -26,7 +26,7 @@ type client struct {
 	calls        atomic.Int64
 	noting       atomic.Bool
 	sentinelEnds atomic.Bool
-	// How many calls of a handler are a whole list, while one is expected.
+	// relist is the number of calls after which a handler has received the whole list, while a relist is expected.
 	relist atomic.Int64
 
 	lock  sync.Mutex
@@ -59,7 +59,7 @@ func (c *client) objects() int {
 	return len(c.informer.GetStore().ListKeys())
 }
 
-// serve answers until nobody asks any more.
+// serve answers commands until the end of the input.
 func (c *client) serve(began time.Time) error {
 	wall := time.Since(began).Seconds()
 	synced := usage()
@@ -90,7 +90,7 @@ func say(answer map[string]any) {
 
 func (c *client) phase(name string) map[string]any {
 	c.lock.Lock()
-	// Nobody who says that it has ended waits for somebody to hear it.
+	// Buffered, so that a handler never blocks when it reports the end.
 	c.ended = make(chan struct{}, 2*c.handlers)
 	c.notes = nil
 	c.lock.Unlock()
@@ -126,13 +126,13 @@ func (c *client) wait() {
 	}
 }
 
-// reads reads without a pause until the phase ends.
+// reads reads continuously until the phase ends.
 func (c *client) reads() map[string]any {
 	var over atomic.Bool
 	result := make(chan map[string]any)
 	go func() {
 		store := c.informer.GetIndexer()
-		// The same pods as in the list, in another order than that of the map.
+		// The pods of the list, in an order that differs from the map's.
 		keys := store.ListKeys()
 		slices.Sort(keys)
 		random := rand.New(rand.NewSource(1))
@@ -154,7 +154,7 @@ func (c *client) reads() map[string]any {
 	return <-result
 }
 
-// keep is where the compiler cannot see that nobody needs what was read.
+// keep prevents the compiler from removing reads whose results are unused.
 var keep []any
 
 func timed(read func()) int64 {

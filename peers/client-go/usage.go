@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpu gives the seconds that the threads of this process were on a core.
+// cpu returns the CPU seconds of this process.
 func cpu() float64 {
 	var time unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &time); err != nil {
@@ -17,7 +17,7 @@ func cpu() float64 {
 	return float64(time.Sec) + float64(time.Nsec)/1e9
 }
 
-// memory gives the bytes that are resident, and the most that were.
+// memory returns the resident bytes, now and at their peak.
 func memory() (resident, peak uint64) {
 	text, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(text)) {
@@ -36,7 +36,7 @@ func memory() (resident, peak uint64) {
 	return resident, peak
 }
 
-// forgetPeak lets the most that were begin anew.
+// forgetPeak resets the peak.
 func forgetPeak() {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }

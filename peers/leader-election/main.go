@@ -1,8 +1,8 @@
-// A candidate of client-go for the tests in peers/real-kubernetes/tests/leader_election, which hand a Lease over between it
-// and candidates of ours.
+// A client-go candidate for the tests in peers/real-kubernetes/tests/leader_election, which hand over a Lease between
+// it and our candidates.
 //
-// It writes lines: `leader IDENTITY` for each leader that it sees, `leads`, `ended`. SIGTERM, or the end of its standard
-// input, stops it.
+// It prints lines: `leader IDENTITY` for each leader that it observes, `leads`, `ended`. SIGTERM or the end of
+// standard input stops it.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	// The embedded server has no protobuf.
+	// Leases are read and written as JSON.
 	config.ContentType = "application/json"
 	config.Timeout = *renewDeadline / 2
 

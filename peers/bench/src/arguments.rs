@@ -6,23 +6,23 @@ use anyhow::{Result, bail};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-/// What a client is told when it is started.
+/// The command-line arguments of a client.
 #[derive(Debug)]
 pub struct Arguments {
-    /// The server and how to get in.
+    /// The kubeconfig of the server.
     pub kubeconfig: PathBuf,
-    /// Which of its forms the program is to take: each knows its own.
+    /// The variant of the program to run. Each program has its own variants.
     pub form: String,
-    /// How many handlers are told of everything; of a controller, how many workers it has.
+    /// The number of handlers that receive every event; for a controller, the number of workers.
     pub handlers: usize,
     /// Whether there is an index by node.
     pub index: bool,
-    /// The file of a snapshot, for forms that write or read one.
+    /// The snapshot file, for variants that write or read one.
     pub snapshot: PathBuf,
 }
 
 impl Arguments {
-    /// Those of this process.
+    /// Parses the arguments of this process.
     pub fn of_process() -> Result<Self> {
         Self::of(std::env::args().skip(1))
     }
@@ -55,7 +55,7 @@ impl Arguments {
         Ok(found)
     }
 
-    /// A client as programs make it.
+    /// Returns a client, built as typical programs build it.
     pub async fn client(&self) -> Result<Client> {
         let kubeconfig = Kubeconfig::read_from(&self.kubeconfig)?;
         let options = KubeConfigOptions::default();

@@ -1,33 +1,33 @@
-//! Pods as clusters have them, for a server to keep. The same numbers always give the same pods.
+//! Realistic pods. The same numbers always yield the same pods.
 
 use serde_json::{Value, json};
 
 use crate::pods::{self, Part};
 
-/// How many namespaces the pods are in: `team-00` and so on.
+/// The number of namespaces: `team-00` and so on.
 const NAMESPACES: usize = 20;
 
-/// The namespace of the pod that is written last, when clients are to know that they have seen all. It is
-/// the last in every list.
+/// The namespace of the sentinel pod, which is written last so that clients know that they have seen everything. It
+/// sorts last in every list.
 pub const SENTINEL_NAMESPACE: &str = "zz";
 
-/// The name of that pod.
+/// The name of the sentinel pod.
 pub const SENTINEL: &str = "sentinel";
 
-/// Who makes pods, and the first of their managers.
+/// The field manager that creates pods.
 pub const CREATOR: &str = "kube-controller-manager";
 
-/// Who writes their status, and the other.
+/// The field manager that writes their status.
 pub const KUBELET: &str = "kubelet";
 
-/// All namespaces that there must be.
+/// Returns all namespaces that must exist.
 pub fn namespaces() -> impl Iterator<Item = Value> {
     let names = (0..NAMESPACES).map(|number| format!("team-{number:02}"));
     let names = names.chain([SENTINEL_NAMESPACE.to_owned()]);
     names.map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
 }
 
-/// A pod, with its status as it is after some changes.
+/// Returns a pod, with its status after a number of changes.
 pub fn pod(number: usize, change: usize) -> Value {
     let mut text = String::with_capacity(16 << 10);
     pods::item(&mut text, number, change, Part::Whole);
@@ -35,7 +35,7 @@ pub fn pod(number: usize, change: usize) -> Value {
     pod["apiVersion"] = "v1".into();
     pod["kind"] = "Pod".into();
     if let Some(metadata) = pod["metadata"].as_object_mut() {
-        // Those are the server's.
+        // The server sets these.
         for mine in ["uid", "resourceVersion", "creationTimestamp", "generation"] {
             metadata.remove(mine);
         }
@@ -46,22 +46,22 @@ pub fn pod(number: usize, change: usize) -> Value {
     pod
 }
 
-/// The pod that says that all was written.
+/// Returns the sentinel pod.
 pub fn sentinel(change: usize) -> Value {
     let mut pod = pod(0, change);
     pod["metadata"]["namespace"] = SENTINEL_NAMESPACE.into();
     pod["metadata"]["name"] = SENTINEL.into();
-    // As every round writes something else, so that the server has something to tell.
+    // Each round writes a different value, so that the server sends an event.
     pod["status"]["message"] = format!("change {change}").into();
     pod
 }
 
-/// Where a pod is.
+/// Returns a pod's namespace and name.
 pub fn place(number: usize) -> (String, String) {
     (pods::namespace(number), pods::name(number))
 }
 
-/// The node of a pod.
+/// Returns a pod's node.
 pub fn node(number: usize) -> String {
     pods::node(number)
 }

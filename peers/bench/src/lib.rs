@@ -1,13 +1,13 @@
-//! What the programs of `cargo xtask bench` have in common: the data, the measuring, and how they are told what to
-//! do. Each is a process of its own:
+//! The parts that the programs of `cargo xtask bench` share: data, measurements and commands. Each program is a
+//! process of its own:
 //!
 //! - `bench-server` serves the pods (or fills a real API server with them) and changes them,
 //! - `bench-ours` and `bench-kube-rs` cache them, and so does the Go program in `peers/client-go`,
-//! - `bench-fetch` gets and discards them, to show what the server and the network allow,
-//! - `bench-controller-ours` and `bench-controller-kube-rs` reconcile them, as the Go program does in other forms.
+//! - `bench-fetch` downloads and discards them, as the lower bound that server and network set,
+//! - `bench-controller-ours` and `bench-controller-kube-rs` reconcile them, as variants of the Go program do.
 //!
-//! They are told what to do in lines on standard input, and answer each with one line of JSON. See
-//! [`talk`] for what a client is told.
+//! They read commands from standard input, one per line, and answer each with one line of JSON. See [`talk`] for the
+//! commands of a client.
 
 pub mod data;
 

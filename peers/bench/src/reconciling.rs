@@ -1,4 +1,4 @@
-//! A program that reconciles pods and does nothing else.
+//! A program that only reconciles pods.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use crate::seen::Seen;
 use crate::talk::Client;
 
-/// A controller, as the measures see it.
+/// A controller, as seen by the measurements.
 pub struct Reconciling {
-    /// What its reconciler has seen.
+    /// The calls of its reconciler.
     pub seen: Arc<Seen>,
     objects: Box<dyn Fn() -> usize + Send + Sync>,
 }
 
 impl Reconciling {
-    /// With how many objects are in its cache.
+    /// Returns a controller without calls yet. `objects` returns the number of objects in its cache.
     pub fn new(objects: impl Fn() -> usize + Send + Sync + 'static) -> Self {
         Self { seen: Arc::default(), objects: Box::new(objects) }
     }
 
-    /// Waits until everything that is in the cache has been reconciled once.
+    /// Waits until every cached object has been reconciled once.
     pub fn wait_for_first(&self) {
         while self.seen.calls() < self.objects() as u64 {
             std::thread::sleep(Duration::from_millis(1));
@@ -33,7 +33,7 @@ impl std::fmt::Debug for Reconciling {
     }
 }
 
-/// It is only written to.
+/// Reads and relists of a controller are not measured.
 impl Client for Reconciling {
     fn seen(&self) -> &Seen {
         &self.seen

@@ -1,4 +1,4 @@
-//! What the handlers of a client have seen. All programs count the same way, and do nothing else.
+//! Counters for the calls of a client's handlers. All programs count in the same way.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -7,14 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use crate::data::SENTINEL;
 use crate::usage;
 
-/// Shared by all handlers of a program.
+/// Counters shared by all handlers of a program.
 #[derive(Debug)]
 pub struct Seen {
     calls: AtomicU64,
-    /// Whether versions are noted, with the time.
+    /// Whether versions are recorded, with the time.
     noting: AtomicBool,
     notes: Mutex<Vec<(u64, u64)>>,
-    /// Whether a phase ends with the sentinel; a relist ends otherwise.
+    /// Whether the sentinel ends the phase. A relist ends differently.
     sentinel_ends: AtomicBool,
     end: Mutex<Sender<()>>,
 }
@@ -32,7 +32,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// One call of one handler.
+    /// Counts one call of one handler.
     pub fn see(&self, name: &str, version: &str) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if self.noting.load(Ordering::Relaxed) {
@@ -44,13 +44,13 @@ impl Seen {
         }
     }
 
-    /// Says that a handler has seen the last there is.
+    /// Reports that a handler has received the last event of the phase.
     pub fn end(&self) {
-        // Outside of a phase nobody waits for it.
+        // Outside of a phase there is no receiver.
         let _ = self.end.lock().unwrap_or_else(PoisonError::into_inner).send(());
     }
 
-    /// Begins a phase: counts from zero. What it gives gets one message from each handler at the end.
+    /// Starts a phase, counting from zero. The receiver gets one message from each handler at the end.
     pub fn begin(&self, noting: bool, sentinel_ends: bool) -> Receiver<()> {
         let (sender, receiver) = channel();
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = sender;
@@ -61,12 +61,12 @@ impl Seen {
         receiver
     }
 
-    /// How often handlers were called in this phase.
+    /// Returns the number of calls in this phase.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// Versions, and when they were seen.
+    /// Returns the recorded versions and times.
     pub fn notes(&self) -> Vec<(u64, u64)> {
         self.noting.store(false, Ordering::Relaxed);
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,16 +1,16 @@
-//! What a client is told once it has all pods, and what it answers.
+//! The commands that a client handles once it has all pods, and its answers.
 //!
-//! Its first line says what the sync took. Then, for each line that it is told:
+//! Its first line reports the cost of the sync. Then, for each command:
 //!
-//! | told | answers |
+//! | command | answer |
 //! | --- | --- |
-//! | `usage` | what it has used so far |
-//! | `events` | `{"ready":true}`, and when every handler has seen the sentinel, what that took |
+//! | `usage` | resources used so far |
+//! | `events` | `{"ready":true}`; once every handler has seen the sentinel, the cost |
 //! | `latency` | the same, with the time at which each version was seen |
-//! | `reads` | the same, with what a thread that reads all the time had to wait |
-//! | `relist` | `{"ready":true}`, and when everything has come again, what that took |
+//! | `reads` | the same, with the latencies of a thread that reads continuously |
+//! | `relist` | `{"ready":true}`; once everything has been received again, the cost |
 //!
-//! It ends at the end of its input.
+//! It exits at the end of its input.
 
 use std::io::{BufRead as _, Write as _, stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,25 +25,25 @@ use crate::{data, usage};
 
 /// A program that caches pods.
 pub trait Client: Sync {
-    /// What its handlers have seen.
+    /// Returns the counters of its handlers.
     fn seen(&self) -> &Seen;
-    /// How many handlers there are.
+    /// Returns the number of handlers.
     fn handlers(&self) -> usize;
-    /// How many objects it has.
+    /// Returns the number of cached objects.
     fn objects(&self) -> usize;
-    /// From now on a relist is expected; [`Seen::end`] is to be called when a handler is through.
+    /// Prepares for a relist. Each handler calls [`Seen::end`] when it has received everything.
     fn expect_relist(&self);
-    /// How many events handlers were not told of one by one.
+    /// Returns the number of events that were merged instead of delivered one by one.
     fn merged(&self) -> u64;
-    /// Reads one pod; whether it is there.
+    /// Reads one pod, and returns whether it exists.
     fn get(&self, namespace: &str, name: &str) -> bool;
-    /// Reads all; how many there are.
+    /// Reads all pods, and returns their number.
     fn list(&self) -> usize;
-    /// Reads those of a node; how many there are.
+    /// Reads the pods of a node, and returns their number.
     fn on_node(&self, node: &str) -> usize;
 }
 
-/// Answers until nobody asks any more.
+/// Answers commands until the end of the input.
 pub fn serve(client: &impl Client, began: Instant) -> Result<()> {
     let mut synced = usage::all();
     synced["wall"] = began.elapsed().as_secs_f64().into();
@@ -62,7 +62,7 @@ pub fn serve(client: &impl Client, began: Instant) -> Result<()> {
     Ok(())
 }
 
-/// One line of JSON.
+/// Prints one line of JSON.
 pub fn say(answer: &Value) -> Result<()> {
     let mut out = stdout().lock();
     writeln!(out, "{answer}")?;
@@ -110,7 +110,7 @@ fn wait(client: &impl Client, ended: &Receiver<()>) -> Result<()> {
     Ok(())
 }
 
-/// Reads without a pause until the phase ends: nanoseconds for each kind of read, sorted.
+/// Reads continuously until the phase ends, and returns the sorted nanoseconds of each kind of read.
 fn reads(client: &impl Client, ended: &Receiver<()>) -> Result<Value> {
     let over = AtomicBool::new(false);
     let times = std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! What this process has used so far, as the kernel counts it.
+//! Resources used by this process, as counted by the kernel.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,43 +6,43 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
-/// Seconds that its threads were on a core, in the program and in the kernel.
+/// Returns the CPU seconds of this process, user and system.
 pub fn cpu() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Seconds that the child processes that have ended were on a core. The kernel counts them in hundredths.
+/// Returns the CPU seconds of child processes that have ended. The kernel counts them in hundredths.
 pub fn cpu_of_children() -> f64 {
     children(&fs::read_to_string("/proc/self/stat").unwrap_or_default())
 }
 
-/// The name of the program is in parentheses, and may hold anything.
+/// Parses them. The program's name is in parentheses, and may contain anything.
 fn children(stat: &str) -> f64 {
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks: f64 = fields.skip(13).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
     ticks / 100.0
 }
 
-/// Nanoseconds since 1970, the same for all processes of a machine.
+/// Returns the nanoseconds since 1970, the same for all processes of a machine.
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Bytes that are resident, and the most that were.
+/// Returns the resident bytes, now and at their peak.
 pub fn memory() -> (u64, u64) {
     let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
     (field(&text, "VmRSS:"), field(&text, "VmHWM:"))
 }
 
-/// Lets the most that were begin anew.
+/// Resets the peak.
 pub fn forget_peak() {
-    // Without it the peak is that of all phases, which is still true.
+    // If this fails, the peak is that of all phases, which is still correct.
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// All of it, for an answer.
+/// Returns everything as JSON.
 pub fn all() -> Value {
     let (resident, peak) = memory();
     json!({"cpu": cpu(), "rss": resident, "peak": peak})

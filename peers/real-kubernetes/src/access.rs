@@ -1,4 +1,4 @@
-//! Who may come in: users with tokens, and kubeconfigs for them.
+//! Users with tokens, and kubeconfigs for them.
 
 use std::fmt;
 use std::fs;
@@ -11,9 +11,9 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
 
-/// May do everything.
+/// A user with all permissions.
 pub(crate) const ADMIN: &str = "admin";
-/// May do what roles say: nothing at first.
+/// A user with the permissions that roles grant: none at first.
 pub(crate) const READER: &str = "reader";
 
 const TOKENS: &str = "tokens.csv";
@@ -43,12 +43,12 @@ impl Access {
         Ok(access)
     }
 
-    /// The file that the server reads when it starts.
+    /// Returns the token file that the server reads when it starts.
     pub(crate) fn tokens(&self) -> PathBuf {
         self.directory.join(TOKENS)
     }
 
-    /// For the next start of the server.
+    /// Revokes a user's token or makes it valid again, from the next start of the server on.
     pub(crate) fn set_revoked(&mut self, user: &str, revoked: bool) -> Result<()> {
         let known = self.users.iter_mut().find(|known| known.name == user);
         known.with_context(|| format!("there is no user {user}"))?.revoked = revoked;
@@ -65,7 +65,7 @@ impl Access {
         Ok(())
     }
 
-    /// Writes a kubeconfig for a user of the server at this port.
+    /// Writes a kubeconfig for a user of the server on this port.
     pub(crate) fn kubeconfig(&self, user: &str, port: u16) -> Result<PathBuf> {
         let known = self.users.iter().find(|known| known.name == user);
         let token = &known.with_context(|| format!("there is no user {user}"))?.token;
@@ -87,14 +87,14 @@ impl Access {
     }
 }
 
-/// Names, never a token.
+/// Shows names, never a token.
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.users.iter().map(|user| user.name)).finish()
     }
 }
 
-/// A client as programs make it from a kubeconfig.
+/// Returns a client for a kubeconfig, built as typical programs build it.
 pub(crate) async fn client(kubeconfig: &Path, retry: bool) -> Result<Client> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let options = KubeConfigOptions::default();

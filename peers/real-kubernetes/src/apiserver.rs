@@ -13,10 +13,10 @@ use crate::access::{self, Access};
 use crate::certificates::{ACCOUNTS_KEY, ACCOUNTS_PUBLIC_KEY, CERTIFICATE, KEY};
 use crate::process::{GLANCE, Process, SharedLeash};
 
-/// How long it may take to be ready on a machine that has other things to do.
+/// The time within which it must become ready, even on a busy machine.
 const READY_MAX: Duration = Duration::from_secs(180);
 
-/// How long one question whether it is ready may take.
+/// The timeout of one readiness check.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -52,12 +52,12 @@ impl ApiServer {
             format!("--service-account-signing-key-file={}", file(ACCOUNTS_KEY)),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
-            // There are no controllers that would make the accounts that pods are to have.
+            // There is no controller that would create the service accounts of pods.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
-            // Nor is there a network in which this server has an address that others know.
+            // Nor is there a network in which this server has a known address.
             "--endpoint-reconciler-type=none".to_owned(),
-            // Without this a polite end takes a minute if somebody watches: it waits for watches as for any request,
-            // without telling them.
+            // Without this, a graceful shutdown takes a minute if there is a watch: the server waits for watches as
+            // for any other request, without notifying them.
             "--shutdown-watch-termination-grace-period=5s".to_owned(),
         ];
         arguments.extend_from_slice(flags);
@@ -70,7 +70,7 @@ impl ApiServer {
         }
     }
 
-    /// Starts it and waits until it is ready for who has this kubeconfig.
+    /// Starts it, and waits until it is ready for the user of this kubeconfig.
     pub(crate) async fn start(&mut self, kubeconfig: &Path) -> Result<()> {
         self.process = None;
         let client = access::client(kubeconfig, false).await?;
@@ -97,7 +97,7 @@ impl ApiServer {
         self.process.as_mut().context("kube-apiserver is not running")
     }
 
-    /// Forgets the process, which ends it.
+    /// Drops the process, which kills it.
     pub(crate) fn gone(&mut self) {
         self.process = None;
     }
@@ -105,7 +105,7 @@ impl ApiServer {
 
 async fn ready(client: &Client) -> Result<()> {
     client.request_text(Request::get("/readyz").body(Vec::new())?).await?;
-    // Made by the server itself a moment after it says that it is ready.
+    // The server creates it a moment after it reports that it is ready.
     Api::<Namespace>::all(client.clone()).get("default").await?;
     Ok(())
 }

@@ -12,12 +12,12 @@ use rcgen::{
 
 pub(crate) const CERTIFICATE: &str = "apiserver.crt";
 pub(crate) const KEY: &str = "apiserver.key";
-/// Signs the tokens of service accounts, and checks them.
+/// The key that signs and verifies the tokens of service accounts.
 pub(crate) const ACCOUNTS_KEY: &str = "service-accounts.key";
 pub(crate) const ACCOUNTS_PUBLIC_KEY: &str = "service-accounts.pub";
 
-/// Writes what the server needs into its directory, and gives the certificate of the authority for its clients.
-/// The authority's own key is not kept.
+/// Writes the keys and certificates that the server needs into its directory, and returns the CA certificate for its
+/// clients. The CA's own key is not kept.
 pub(crate) fn write(directory: &Path) -> Result<String> {
     let mut authority = CertificateParams::new([])?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));

@@ -1,4 +1,4 @@
-//! Both servers together.
+//! kube-apiserver and etcd together.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,28 +18,28 @@ use crate::leash::Leash;
 use crate::process::SharedLeash;
 use crate::programs::programs;
 
-/// How often it is begun anew when somebody else took a port.
+/// The number of attempts to start, in case another process takes a port.
 const TRIES: u32 = 3;
 
-/// How much higher versions are after [`RealKubernetes::restore_bumped`]; what Kubernetes' documentation says.
+/// How far [`RealKubernetes::restore_bumped`] raises versions; the value is from Kubernetes' documentation.
 const BUMP: u64 = 1_000_000_000;
 
-/// kube-apiserver and etcd, running. They end when this is dropped, and when this process ends in another way.
+/// Running instances of kube-apiserver and etcd. They end when this is dropped, and also if this process dies.
 ///
-/// There are two users with tokens: an administrator, and `reader`, who may do what roles say.
+/// There are two users with tokens: an administrator, and `reader`, which has only the permissions that roles grant.
 #[derive(Debug)]
 pub struct RealKubernetes {
     port: u16,
     kubeconfig: PathBuf,
     of_reader: PathBuf,
     access: Access,
-    // In the order in which they end.
+    // In the order in which they are dropped.
     apiserver: ApiServer,
     etcd: Etcd,
     _leash: SharedLeash,
 }
 
-/// A server to be.
+/// Builds a [`RealKubernetes`].
 #[derive(Debug, Default)]
 #[must_use = "nothing runs until start"]
 pub struct Builder {
@@ -47,14 +47,14 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A flag of kube-apiserver: `--watch-cache=false`, `--feature-gates=WatchList=false`.
+    /// Adds a flag of kube-apiserver, such as `--watch-cache=false` or `--feature-gates=WatchList=false`.
     pub fn flag(mut self, flag: impl Into<String>) -> Self {
         self.flags.push(flag.into());
         self
     }
 
-    /// Starts both and waits until they are ready; `None`, and one line that says so, where the programs are not
-    /// there: see [`programs()`].
+    /// Starts both and waits until they are ready. If the programs are not available, prints one line and returns
+    /// `None`: see [`programs()`].
     pub async fn start(self) -> Result<Option<RealKubernetes>> {
         let Some(programs) = programs() else { return Ok(None) };
         let mut tried = 1;
@@ -69,12 +69,12 @@ impl Builder {
 }
 
 impl RealKubernetes {
-    /// Starts one with default options.
+    /// Starts both with default options.
     pub async fn start() -> Result<Option<Self>> {
         Self::builder().start().await
     }
 
-    /// One with other options.
+    /// Returns a builder for other options.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -94,23 +94,24 @@ impl RealKubernetes {
         Ok(Self { port, kubeconfig, of_reader, access, apiserver, etcd, _leash: leash })
     }
 
-    /// That of the administrator.
+    /// Returns the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// A client of the administrator, as programs make it. A new one each time: it belongs to the runtime that
-    /// first uses it.
+    /// Returns a new client for the administrator, built as typical programs build it. A client belongs to the
+    /// runtime that first uses it.
     pub async fn client(&self) -> Result<Client> {
         access::client(&self.kubeconfig, true).await
     }
 
-    /// A client of the user `reader`, who may do what roles say.
+    /// Returns a client for the user `reader`, which has only the permissions that roles grant.
     pub async fn reader(&self) -> Result<Client> {
         access::client(&self.of_reader, true).await
     }
 
-    /// A way to the server that can be closed, with clients of the administrator and of `reader` who go there.
+    /// Returns a gate in front of the server, and clients of the administrator and of `reader` that connect through
+    /// it.
     pub async fn gate(&self) -> Result<(Gate, Client, Client)> {
         let gate = Gate::to(self.port).await?;
         let admin = access::client(&self.access.kubeconfig(ADMIN, gate.port())?, true).await?;
@@ -118,13 +119,13 @@ impl RealKubernetes {
         Ok((gate, admin, reader))
     }
 
-    /// Ends kube-apiserver politely, and starts it again.
+    /// Stops kube-apiserver gracefully, and starts it again.
     pub async fn restart(&mut self) -> Result<()> {
         self.stop().await?;
         self.start_again().await
     }
 
-    /// Ends kube-apiserver politely.
+    /// Stops kube-apiserver gracefully.
     pub async fn stop(&mut self) -> Result<()> {
         self.apiserver.process()?.stop().await?;
         self.apiserver.gone();
@@ -143,33 +144,32 @@ impl RealKubernetes {
         self.apiserver.start(&self.kubeconfig).await
     }
 
-    /// Stops the time of kube-apiserver (`SIGSTOP`): connections stay, and nobody answers.
+    /// Pauses kube-apiserver (`SIGSTOP`): connections stay open, and nothing is answered.
     pub fn pause(&mut self) -> Result<()> {
         self.apiserver.process()?.signal(Signal::STOP)
     }
 
-    /// Lets it go on (`SIGCONT`).
+    /// Continues it (`SIGCONT`).
     pub fn resume(&mut self) -> Result<()> {
         self.apiserver.process()?.signal(Signal::CONT)
     }
 
-    /// Makes etcd forget all versions but the newest of everything; gives the version up to which.
+    /// Compacts etcd to its current revision, and returns that.
     pub async fn compact(&self) -> Result<u64> {
         self.etcd.compact().await
     }
 
-    /// Copies all that is stored.
+    /// Copies all stored data.
     pub async fn snapshot(&mut self) -> Result<Snapshot> {
         self.etcd.snapshot().await
     }
 
-    /// Puts everything back to what it was when the snapshot was made, versions included. kube-apiserver is down
-    /// meanwhile.
+    /// Restores the snapshot, including versions. kube-apiserver is down in the meantime.
     pub async fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
         self.restore_with(snapshot, None).await
     }
 
-    /// The same, with versions higher than any before, as Kubernetes' documentation recommends it.
+    /// Restores the snapshot with versions higher than any before, as Kubernetes' documentation recommends.
     pub async fn restore_bumped(&mut self, snapshot: &Snapshot) -> Result<()> {
         self.restore_with(snapshot, Some(BUMP)).await
     }
@@ -180,14 +180,14 @@ impl RealKubernetes {
         self.start_again().await
     }
 
-    /// Makes the token of `reader` invalid: what kube-apiserver answers is 401. It reads tokens only when it
-    /// starts, and is restarted.
+    /// Revokes the token of `reader`, so that kube-apiserver returns 401. It reads tokens only when it starts, so it
+    /// is restarted.
     pub async fn revoke_reader(&mut self) -> Result<()> {
         self.access.set_revoked(READER, true)?;
         self.restart().await
     }
 
-    /// Makes it valid again, the same way.
+    /// Makes that token valid again, in the same way.
     pub async fn restore_reader(&mut self) -> Result<()> {
         self.access.set_revoked(READER, false)?;
         self.restart().await
@@ -198,7 +198,7 @@ fn port_is_taken(error: &anyhow::Error) -> bool {
     format!("{error:#}").contains("address already in use")
 }
 
-/// Beside the programs, where nobody looks for anything of value.
+/// Creates a directory beside the programs, where it cannot be confused with valuable data.
 fn new_directory(programs: &Path) -> Result<PathBuf> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

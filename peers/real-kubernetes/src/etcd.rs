@@ -1,4 +1,4 @@
-//! etcd: the storage, and what an administrator does to it.
+//! etcd: the storage, and its administration.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use tokio::time::{Instant, sleep};
 
 use crate::process::{GLANCE, Process, SharedLeash};
 
-/// How long it may take to answer after it was started.
+/// The time within which it must answer after a start.
 const READY_MAX: Duration = Duration::from_secs(60);
 
-/// Ports of ours. Not those that the system gives to outgoing connections: one of these could take the port
-/// while the server is down, even by connecting to itself.
+/// The range of our ports. It excludes the ports that the system assigns to outgoing connections: one of those could
+/// take a port while its server is down, even by connecting to itself.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
-/// A copy of all that was stored at one moment. Removed with the server.
+/// A copy of all data at one moment. It is removed with the server.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     file: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct Etcd {
     programs: PathBuf,
     directory: PathBuf,
     ports: (u16, u16),
-    /// How often the data were replaced, or copied.
+    /// The number of times the data were replaced or copied.
     copies: u32,
     leash: SharedLeash,
 }
@@ -72,7 +72,7 @@ impl Etcd {
             format!("--listen-peer-urls={peers}"),
             format!("--initial-advertise-peer-urls={peers}"),
             format!("--initial-cluster=default={peers}"),
-            // Nobody here pulls the plug of the machine.
+            // Power failures are not tested.
             "--unsafe-no-fsync".to_owned(),
             "--log-level=warn".to_owned(),
         ];
@@ -97,7 +97,7 @@ impl Etcd {
         }
     }
 
-    /// Forgets all versions but the newest of everything; gives the version up to which.
+    /// Compacts to the current revision, and returns it.
     pub(crate) async fn compact(&self) -> Result<u64> {
         let status = self.ctl(&["endpoint", "status", "--write-out=json"]).await?;
         let status: Value = serde_json::from_str(&status)?;
@@ -114,8 +114,8 @@ impl Etcd {
         Ok(Snapshot { file })
     }
 
-    /// Replaces all data; nobody may be using them. With `bump` versions are made higher by that, as
-    /// Kubernetes recommends it; else they go back.
+    /// Replaces all data, which must not be in use. With `bump`, versions are raised by that much, as Kubernetes
+    /// recommends; otherwise they go back.
     pub(crate) async fn restore(&mut self, snapshot: &Snapshot, bump: Option<u64>) -> Result<()> {
         self.process.stop().await?;
         self.copies += 1;
@@ -155,7 +155,7 @@ async fn run(program: &Path, arguments: &[String]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A port that is free now. Somebody may take it before it is used: whoever starts a server tries again then.
+/// Returns a port that is free now. Another process may take it before it is used, so the caller has to retry.
 pub(crate) fn free_port() -> Result<u16> {
     for _ in 0..1000 {
         let port = fastrand::u16(PORTS);

@@ -1,4 +1,4 @@
-//! A way to the server that can be closed, while others still get there.
+//! A proxy to the server that can be closed, while other clients still reach the server.
 
 use std::net::Ipv4Addr;
 
@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Forwards connections to the server for as long as it is open.
+/// Forwards connections to the server while it is open.
 #[derive(Debug)]
 pub struct Gate {
     port: u16,
@@ -40,7 +40,7 @@ impl Gate {
         self.open.send_replace(false);
     }
 
-    /// Lets them pass again.
+    /// Accepts connections again.
     pub fn open(&self) {
         self.open.send_replace(true);
     }
@@ -52,13 +52,13 @@ impl Drop for Gate {
     }
 }
 
-/// Until one side ends, or the gate is closed or gone.
+/// Forwards until one side ends, or until the gate is closed or dropped.
 async fn forward(mut client: TcpStream, server: u16, mut open: watch::Receiver<bool>) {
     let Ok(mut server) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await else { return };
     tokio::select! {
         biased;
         _ = open.wait_for(|open| !open) => {}
-        // However it ended, both ends are closed now.
+        // However it ended, both sides are closed now.
         _ = copy_bidirectional(&mut client, &mut server) => {}
     }
 }

@@ -1,12 +1,12 @@
-//! What ends processes when the one that started them is gone.
+//! Kills child processes when their parent is gone.
 
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A shell at the other end of a pipe. The kernel closes the pipe however this process ends, and the shell then
-/// kills what has begun and not ended, and removes the directory.
+/// A shell at the other end of a pipe. The kernel closes the pipe however this process ends; the shell then kills all
+/// processes that were started and have not ended, and removes the directory.
 #[derive(Debug)]
 pub(crate) struct Leash {
     shell: Child,
@@ -16,7 +16,7 @@ impl Leash {
     pub(crate) fn new(directory: &Path) -> io::Result<Self> {
         let mut command = Command::new("sh");
         command.args(["-c", include_str!("leash.sh"), "leash"]).arg(directory);
-        // Ctrl-C is for the processes of the terminal, which are not to take this one with them.
+        // Ctrl-C reaches all processes of the terminal's group, and must not end this one.
         command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Self { shell: command.spawn()? })
@@ -26,7 +26,7 @@ impl Leash {
         self.tell("begun", pid)
     }
 
-    /// To be told before the process is waited for: until then no other can have its number.
+    /// Reports that a process has ended. Call this before waiting for it: until then, its PID cannot be reused.
     pub(crate) fn ended(&mut self, pid: u32) -> io::Result<()> {
         self.tell("ended", pid)
     }
@@ -42,7 +42,7 @@ impl Leash {
 impl Drop for Leash {
     fn drop(&mut self) {
         drop(self.shell.stdin.take());
-        // It ends by itself now.
+        // The shell exits by itself now.
         let _ = self.shell.wait();
     }
 }

@@ -1,8 +1,8 @@
-//! The real kube-apiserver and etcd, for tests: started on loopback with throw-away certificates, tokens and
-//! data, and mistreated as a test likes.
+//! The real kube-apiserver and etcd for tests, started on loopback with temporary certificates, tokens and data, and
+//! with operations for every kind of outage.
 //!
-//! `cargo xtask real-kubernetes test` builds them and runs the tests that use this. Without it those tests say
-//! that they were not run: see [`RealKubernetes::start`].
+//! `cargo xtask real-kubernetes test` builds them and runs the tests that use this crate. Otherwise those tests print
+//! that they did not run: see [`RealKubernetes::start`].
 //!
 //! ```no_run
 //! use real_kubernetes::RealKubernetes;
@@ -16,8 +16,8 @@
 //! # }
 //! ```
 //!
-//! Everything ends when the value is dropped, and also when the process of the test is killed: a small shell
-//! holds the other end of a pipe and kills what is left when that closes.
+//! Everything ends when the value is dropped, and also if the test's process is killed: a small shell holds the other
+//! end of a pipe, and kills the remaining processes when it closes.
 
 mod programs;
 

@@ -20,7 +20,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<()> {
-    // Before there is anything that one of them should end.
+    // Registered before there is anything to clean up.
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! One server as a process.
+//! A server process.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::process::CommandExt as _;
@@ -13,17 +13,16 @@ use tokio::time::{Instant, sleep};
 
 use crate::leash::Leash;
 
-/// How long a server may take until it has ended when asked politely.
+/// The time within which a server must have shut down gracefully.
 const FAREWELL_MAX: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether something has happened to a process; there is nothing to wait on that does not
-/// also reap it.
+/// How often a process is checked; waiting for an event would also reap it.
 pub(crate) const GLANCE: Duration = Duration::from_millis(50);
 
-/// What an error shows of a log.
+/// The number of log lines that an error shows.
 const LOG_LINES: usize = 15;
 
-/// A process with a log. It ends with this value.
+/// A process with a log. It is killed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
     name: &'static str,
@@ -35,7 +34,7 @@ pub(crate) struct Process {
 pub(crate) type SharedLeash = Arc<Mutex<Leash>>;
 
 impl Process {
-    /// Starts a program; what it says is appended to `NAME.log` in the directory.
+    /// Starts a program; its output is appended to `NAME.log` in the directory.
     pub(crate) fn start(
         name: &'static str,
         program: &Path,
@@ -48,7 +47,7 @@ impl Process {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(directory).stdin(Stdio::null());
         command.stdout(output.try_clone()?).stderr(output);
-        // Ctrl-C is for those who started it; they end it.
+        // Ctrl-C must only reach this process, which then ends the child.
         command.process_group(0);
         let child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
         leash.lock().unwrap_or_else(PoisonError::into_inner).begun(child.id())?;
@@ -60,7 +59,7 @@ impl Process {
             .with_context(|| format!("cannot send {signal:?} to {}", self.name))
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Asks it to terminate, and waits until it has.
     pub(crate) async fn stop(&mut self) -> Result<()> {
         self.signal(Signal::TERM)?;
         let deadline = Instant::now() + FAREWELL_MAX;
@@ -73,7 +72,7 @@ impl Process {
         self.kill()
     }
 
-    /// Ends it without a farewell.
+    /// Kills it.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.leash.lock().unwrap_or_else(PoisonError::into_inner).ended(self.child.id())?;
@@ -81,7 +80,7 @@ impl Process {
         Ok(())
     }
 
-    /// An error if it has ended, with what it said last.
+    /// Returns an error with its last output if it has ended.
     pub(crate) fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             Some(status) => bail!("{} ended with {status}\n{}", self.name, self.last_words()),

@@ -31,8 +31,8 @@ fn main() -> Result<()> {
     let peer = Reconciling::new(move || cached.len());
     let results = controller.run(reconcile, error_policy, peer.seen.clone());
     runtime.spawn(results.for_each(|_| std::future::ready(())));
-    // The controller itself waits for its store to be ready. `wait_until_ready` here would take its
-    // waker's place, since kube-runtime remembers that of the last one who asked: nothing would be reconciled.
+    // The controller itself waits until its store is ready. Calling `wait_until_ready` here would replace its waker,
+    // because kube-runtime keeps only the last one, and nothing would be reconciled.
     while store.is_empty() {
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -1,7 +1,7 @@
-//! `bench-fetch`: gets the list of pods in protobuf and discards it, for `cargo xtask bench`. No program that keeps the
-//! list can be faster than the server and the network allow, and this is what they allow.
+//! `bench-fetch`: downloads the list of pods as protobuf and discards it, for `cargo xtask bench`. This is the lower
+//! bound that server and network set for programs that keep the list.
 //!
-//! It answers with one line: what that took, and how many bytes came.
+//! It prints one line: the resources used, and the number of bytes received.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ use peers_bench::usage;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-/// The list as caches ask for it: from the server's memory.
+/// The list as caches request it: from the server's watch cache.
 const PATH: &str = "/api/v1/pods?resourceVersion=0";
 const ACCEPT: &str = "application/vnd.kubernetes.protobuf";
 
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     say(&json!({"wall": began.elapsed().as_secs_f64(), "cpu": cpu, "bytes": bytes}))
 }
 
-/// With the HTTP client that ours and kube-rs have.
+/// Downloads with the HTTP client that our program and kube-rs's use.
 async fn fetch(arguments: &Arguments) -> Result<usize> {
     let request = Request::get(PATH).header("accept", ACCEPT).body(Body::empty())?;
     let answer = arguments.client().await?.send(request).await?;
@@ -47,7 +47,7 @@ async fn fetch(arguments: &Arguments) -> Result<usize> {
     Ok(bytes)
 }
 
-/// With `curl`, which is told by a file that no other process sees: the token is in it.
+/// Downloads with `curl`. The settings include the token, so they are passed on standard input.
 fn curl(arguments: &Arguments) -> Result<usize> {
     let kubeconfig = serde_json::to_value(Kubeconfig::read_from(&arguments.kubeconfig)?)?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -57,7 +57,7 @@ fn curl(arguments: &Arguments) -> Result<usize> {
     let mut curl = Command::new("curl");
     curl.args(["--config", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut curl = curl.spawn().context("curl cannot be started")?;
-    // The server is on loopback, with a certificate of its own.
+    // The server is on loopback, with a self-signed certificate.
     let settings = format!(
         "url = \"{server}{PATH}\"\nheader = \"Accept: {ACCEPT}\"\nheader = \"Authorization: Bearer {token}\"\n\
          output = \"/dev/null\"\nwrite-out = \"%{{size_download}}\"\ninsecure\nsilent\nfail\n"

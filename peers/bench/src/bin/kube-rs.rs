@@ -37,7 +37,7 @@ fn main() -> Result<()> {
         let _inside = runtime.enter();
         let events = watcher(Api::<Pod>::all(client), config).default_backoff();
         if strip {
-            // As its documentation advises.
+            // As kube-runtime's documentation recommends.
             let events = events.modify(|pod| pod.managed_fields_mut().clear());
             events.reflect(writer).boxed()
         } else {
@@ -66,13 +66,13 @@ async fn run(
         match event {
             Ok(Event::Apply(pod) | Event::Delete(pod) | Event::InitApply(pod)) => see(&pod),
             Ok(Event::InitDone) => {
-                // The first is waited for; nobody waits for others.
+                // Only the first sync is awaited.
                 let _ = synced.send(());
                 if relist.load(Ordering::Relaxed) {
                     seen.end();
                 }
             }
-            // The watcher goes on by itself.
+            // The watcher recovers by itself.
             Ok(Event::Init) | Err(_) => {}
         }
     }
@@ -113,7 +113,7 @@ impl Client for Peer {
         self.store.state().len()
     }
 
-    /// There are no indexes: a scan.
+    /// Scans the store: there are no indexes.
     fn on_node(&self, node: &str) -> usize {
         let there = |pod: &Pod| {
             pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == Some(node))

@@ -30,7 +30,7 @@ struct Ours {
     by_node: Option<Index<Pod>>,
     handlers: Vec<Registration>,
     seen: Arc<Seen>,
-    /// How many calls of a handler are a whole list, while one is expected.
+    /// While a relist is expected: the number of calls after which a handler has received the whole list.
     relist: Arc<AtomicU64>,
 }
 
@@ -71,7 +71,7 @@ impl Ours {
 struct Handler {
     seen: Arc<Seen>,
     relist: Arc<AtomicU64>,
-    /// Since a relist is expected.
+    /// The number of calls since a relist was expected.
     calls: u64,
 }
 

@@ -1,15 +1,15 @@
 //! `bench-queue`: a work queue, for `cargo xtask bench`.
 //!
-//! It is told a line `WHAT WORKERS KEYS ROUNDS`, and answers with one of JSON:
+//! It reads a line `WHAT WORKERS KEYS ROUNDS` and prints one line of JSON:
 //!
-//! | what | it answers with |
+//! | what | prints |
 //! | --- | --- |
-//! | `work` | what it took to add all keys and to have them taken and done by so many workers, so many times |
-//! | `delayed` | the same, each key being due within the next second |
-//! | `memory` | how much more is resident when all keys are queued |
-//! | `delayed-memory` | the same when they are due later |
+//! | `work` | the cost of adding all keys while WORKERS workers take and finish them, ROUNDS times |
+//! | `delayed` | the same, with each key delayed by up to a second |
+//! | `memory` | the growth of resident memory when all keys are queued |
+//! | `delayed-memory` | the same when all keys are delayed |
 //!
-//! `peers/client-go/queue.go` is told and does the same.
+//! `peers/client-go/queue.go` reads the same lines and does the same.
 
 use std::io::{BufRead as _, stdin};
 use std::sync::Arc;
@@ -54,12 +54,12 @@ fn keys_of(count: usize) -> Result<Vec<ObjectKey>> {
     (0..count).map(key).collect::<Result<_, _>>().context("these are keys")
 }
 
-/// Spreads what is delayed over a second, in no order.
+/// Returns a delay below one second; consecutive keys get unordered delays.
 fn delay(at: usize) -> Duration {
     Duration::from_micros((at * 7919 % 1_000_000) as u64)
 }
 
-/// Adds all keys while workers take them, and the same again when all are done.
+/// Adds all keys while workers take them, and repeats that once all are done.
 async fn work(
     queue: &WorkQueue,
     keys: Vec<ObjectKey>,

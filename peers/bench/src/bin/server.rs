@@ -1,14 +1,14 @@
-//! `bench-server`: the pods that the programs of `cargo xtask bench` cache, on an embedded API server, or with
-//! `--kubeconfig FILE` on a server that is there.
+//! `bench-server`: creates the pods that the programs of `cargo xtask bench` cache, on an embedded API server, or
+//! with `--kubeconfig FILE` on an existing server.
 //!
-//! It is told what to do in lines, and answers each with one line of JSON:
+//! It reads commands, one per line, and answers each with one line of JSON:
 //!
-//! | told | does |
+//! | command | effect |
 //! | --- | --- |
-//! | `fill N` | makes pods until there are N |
-//! | `push N` | changes N pods as fast as it can, and then the sentinel |
-//! | `pace N RATE` | changes N pods, so many each second, and then the sentinel; answers when each was written |
-//! | `expire` | makes every watch end as one whose history is gone |
+//! | `fill N` | creates pods until there are N |
+//! | `push N` | changes N pods as fast as possible, then the sentinel |
+//! | `pace N RATE` | changes N pods at RATE per second, then the sentinel; answers with the time of each write |
+//! | `expire` | ends every watch with an expired version |
 
 #[path = "server/embedded.rs"]
 mod embedded;
@@ -28,19 +28,19 @@ use tokio::runtime::Runtime;
 use embedded::Embedded;
 use remote::Remote;
 
-/// What pods can be kept on.
+/// A server that stores pods.
 trait Server {
-    /// Makes namespaces.
+    /// Creates the namespaces.
     fn prepare(&self) -> Result<()>;
-    /// Makes the pods of these numbers, and gives the bytes of one as it is then.
+    /// Creates the pods with these numbers, and returns the size of one of them in bytes.
     fn create(&self, numbers: std::ops::Range<usize>) -> Result<usize>;
-    /// Makes the sentinel.
+    /// Creates the sentinel.
     fn create_sentinel(&self) -> Result<()>;
-    /// Writes the status of these pods, in any order; the last of them is changed last.
+    /// Writes the status of these pods in any order, but the last one last.
     fn change_all(&self, pods: &[Value]) -> Result<()>;
-    /// Writes the status of a pod; the version that it has then.
+    /// Writes the status of a pod, and returns its new version.
     fn change(&self, pod: &Value) -> Result<u64>;
-    /// Ends all watches as ones whose history is gone.
+    /// Ends all watches with an expired version.
     fn expire(&self) -> Result<()>;
 }
 
@@ -57,10 +57,10 @@ fn main() -> Result<()> {
     }
 }
 
-/// What has been written so far.
+/// The pods written so far.
 struct Written {
     pods: usize,
-    /// How often something was changed: every change is another one.
+    /// The number of changes so far, which makes every change different.
     changes: usize,
 }
 
@@ -95,12 +95,12 @@ fn fill(server: &impl Server, written: &mut Written, pods: usize) -> Result<Valu
     Ok(json!({"made": made, "bytes": bytes, "seconds": began.elapsed().as_secs_f64()}))
 }
 
-/// The next pods to be changed, each with its new status.
+/// Returns the next pods to change, each with its new status.
 fn changes(written: &mut Written, count: usize) -> Vec<Value> {
     let pods = written.pods.max(1);
     let change = |_| {
         written.changes += 1;
-        // Neighbours in the list are of different namespaces and deployments.
+        // Consecutive changes are spread over namespaces and deployments.
         data::pod(written.changes * 7919 % pods, written.changes)
     };
     (0..count).map(change).collect()
@@ -128,7 +128,7 @@ fn pace(server: &impl Server, written: &mut Written, count: usize, rate: f64) ->
     Ok(json!({"events": pods.len(), "seconds": seconds, "wrote": wrote}))
 }
 
-/// The version of an object that a server has answered with.
+/// Returns the version of an object in a server's response.
 fn version(object: &Value) -> Result<u64> {
     let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
     version.parse().with_context(|| format!("{version:?} is no version"))

@@ -1,4 +1,5 @@
-//! What both servers do. Each behaviour is one function, and two tests: on the embedded server, and on the real one.
+//! Behaviours that both servers share. Each is one function and two tests: on the embedded server, and on the real
+//! one.
 
 mod access;
 mod custom;
@@ -14,7 +15,7 @@ mod watch_starts;
 mod watches;
 mod writes;
 
-/// The tests of behaviours: `embedded::…`, and `real::…`, which run where the real server is.
+/// Defines the tests of behaviours: `embedded::…`, and `real::…`, which run if the real server is available.
 macro_rules! on_both {
     ($($behaviour:ident),* $(,)?) => {
         mod embedded {

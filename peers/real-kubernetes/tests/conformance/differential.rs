@@ -1,4 +1,4 @@
-//! The same requests to both servers, and what is different about the answers.
+//! Sends the same requests to both servers, and compares the responses.
 
 mod compare;
 mod known;

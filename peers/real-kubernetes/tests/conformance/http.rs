@@ -1,4 +1,4 @@
-//! A plain client: requests as they go over the wire, and what comes back.
+//! A plain HTTP client: requests and responses exactly as on the wire.
 
 use std::time::Duration;
 
@@ -16,22 +16,22 @@ pub(crate) const JSON: &str = "application/json";
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
-/// How long a server may take for what it has to say. Nothing waits this long but what fails.
+/// The timeout of a response. Only a failing test waits that long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Between two looks at what a server does in its own time, and tells nobody of.
+/// The interval at which a server is polled for changes that it does not announce.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// Who a request comes from.
+/// The user that sends a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum User {
-    /// May do everything.
+    /// A user with all permissions.
     Admin,
-    /// May do nothing.
+    /// A user without permissions.
     Reader,
-    /// Has no token.
+    /// A client without a token.
     Nobody,
-    /// Has a token that nobody gave out.
+    /// A client with an unknown token.
     Stranger,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum User {
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) method: &'static str,
-    /// With the query.
+    /// Includes the query.
     pub(crate) path: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: String,
@@ -53,7 +53,7 @@ impl Ask {
     }
 }
 
-/// A body as text: protobuf as the JSON that it stands for.
+/// Returns a body as text; protobuf is converted to JSON.
 fn text(headers: &HeaderMap, body: &[u8]) -> Result<String> {
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if content_type == Some(kube_schema::MEDIA_TYPE) {
@@ -62,7 +62,7 @@ fn text(headers: &HeaderMap, body: &[u8]) -> Result<String> {
     Ok(String::from_utf8_lossy(body).into_owned())
 }
 
-/// A server, through clients that add nothing but a token.
+/// A server, with clients that add only a token.
 #[derive(Clone)]
 pub(crate) struct Http {
     admin: Client,
@@ -72,11 +72,11 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// From the kubeconfig of an administrator, and the token of somebody who may do nothing.
+    /// Connects with the kubeconfig of an administrator, and the client of a user without permissions.
     pub(crate) async fn new(kubeconfig: Kubeconfig, reader: Client) -> Result<Self> {
         let options = KubeConfigOptions::default();
         let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
-        // A request is one request.
+        // Each call must send exactly one request.
         config.default_retry = false;
         let admin = Client::try_from(config.clone())?;
         config.auth_info = AuthInfo::default();
@@ -110,7 +110,7 @@ impl Http {
         Ok(Answer { code: parts.status.as_u16(), headers: parts.headers, text })
     }
 
-    /// Asks again until the answer is one that was waited for.
+    /// Repeats a request until its response satisfies a condition.
     pub(crate) async fn send_until(
         &self,
         ask: &Ask,
@@ -129,7 +129,7 @@ impl Http {
         answer.with_context(|| format!("{} {} stays as it is", ask.method, ask.path))?
     }
 
-    /// A watch; or the answer, if that is none.
+    /// Opens a watch; returns the response instead if it is not one.
     pub(crate) async fn follow(&self, ask: &Ask) -> Result<Result<Watch, Answer>> {
         let (parts, body) = self.open(ask).await?.into_parts();
         if parts.status.is_success() {
@@ -140,7 +140,7 @@ impl Http {
     }
 }
 
-/// A whole response.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -149,12 +149,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The body; a text if it is no JSON.
+    /// Returns the body, as a string if it is not JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|_| Value::String(self.text.clone()))
     }
 
-    /// All values of a header that may come several times.
+    /// Returns all values of a header that may be repeated.
     pub(crate) fn all(&self, name: &str) -> Vec<&str> {
         self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect()
     }
@@ -171,7 +171,7 @@ pub(crate) struct Event {
     pub(crate) object: Value,
 }
 
-/// A watch that is open.
+/// An open watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     body: Body,
@@ -179,7 +179,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The next event; `None` when the watch has ended.
+    /// Returns the next event, or `None` when the watch has ended.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>> {
         match timeout(PATIENCE, self.read()).await {
             Ok(read) => read,

@@ -1,11 +1,11 @@
-//! The embedded API server against the real one.
+//! The embedded API server compared with the real one.
 //!
-//! - [`behaviours`]: what both do, each a function over plain HTTP that runs on both. On the embedded server always.
-//! - [`differential`]: the same requests to both, and the answers compared. What differs is fixed, or known with its
-//!   reason ([`differential::known`]), from where `docs/differences.md` is written.
+//! - [`behaviours`]: functions over plain HTTP that must pass on both servers. They always run on the embedded one.
+//! - [`differential`]: the same requests to both servers, with the responses compared. Differences are fixed, or
+//!   listed with their reason ([`differential::known`]), from which `docs/differences.md` is generated.
 //!
-//! `cargo xtask real-kubernetes test --test conformance` runs all of it; a plain `cargo test` says that the half on the
-//! real server was not run.
+//! `cargo xtask real-kubernetes test --test conformance` runs everything; a plain `cargo test` prints that the tests
+//! on the real server did not run.
 
 mod behaviours;
 mod differential;

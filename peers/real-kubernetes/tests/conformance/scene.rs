@@ -1,4 +1,4 @@
-//! Where a behaviour is shown: one of the servers, and a namespace there that nobody else uses.
+//! The scene of a behaviour: one of the servers, and a namespace that no other test uses.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ pub(crate) struct Scene {
     pub(crate) maps: String,
 }
 
-/// Shows a behaviour on an embedded server of its own.
+/// Runs a behaviour on its own embedded server.
 pub(crate) async fn on_embedded(
     name: &str,
     behaviour: impl AsyncFnOnce(Scene) -> Result<()>,
@@ -22,7 +22,7 @@ pub(crate) async fn on_embedded(
     behaviour(Scene::new(embedded.http.clone(), name).await?).await
 }
 
-/// Shows a behaviour on the real server, where there is one.
+/// Runs a behaviour on the real server, if it is available.
 pub(crate) async fn on_real(
     name: &str,
     behaviour: impl AsyncFnOnce(Scene) -> Result<()>,
@@ -33,7 +33,7 @@ pub(crate) async fn on_real(
 
 impl Scene {
     async fn new(http: Http, name: &str) -> Result<Self> {
-        // Names of namespaces are shorter than those of some behaviours; their ends differ.
+        // Names of namespaces are shorter than the names of some behaviours, whose ends differ.
         let name = name.replace('_', "-");
         let end = name.char_indices().rev().nth(50).map_or(0, |(at, _)| at);
         let namespace = format!("b-{}", name[end..].trim_matches('-'));
@@ -44,17 +44,17 @@ impl Scene {
         Ok(scene)
     }
 
-    /// The path of a config map.
+    /// Returns the path of a config map.
     pub(crate) fn map(&self, name: &str) -> String {
         format!("{}/{name}", self.maps)
     }
 
-    /// The path of a namespaced resource.
+    /// Returns the path of a namespaced resource.
     pub(crate) fn path(&self, api: &str, resource: &str) -> String {
         format!("{api}/namespaces/{}/{resource}", self.namespace)
     }
 
-    /// Makes a config map.
+    /// Creates a config map.
     pub(crate) async fn create(&self, name: &str) -> Result<Value> {
         self.post(&self.maps, json!({"metadata": {"name": name}})).await?.ok()
     }
@@ -110,7 +110,7 @@ impl Scene {
         self.http.send(&ask).await
     }
 
-    /// A watch that is expected to begin.
+    /// Opens a watch, which is expected to succeed.
     pub(crate) async fn watch(&self, path: &str) -> Result<Watch> {
         self.watch_as(path, JSON).await
     }
@@ -124,13 +124,13 @@ impl Scene {
 }
 
 impl Answer {
-    /// The body of a request that succeeded.
+    /// Returns the body of a request that succeeded.
     pub(crate) fn ok(&self) -> Result<Value> {
         ensure!(self.code < 300, "{}: {}", self.code, self.text);
         Ok(self.json())
     }
 
-    /// The `Status` of one that failed as expected.
+    /// Returns the `Status` of a request that failed as expected.
     pub(crate) fn failed(&self, code: u16, reason: &str) -> Result<Value> {
         let status = self.json();
         ensure!(self.code == code, "{} instead of {code}: {}", self.code, self.text);
@@ -145,7 +145,8 @@ impl Watch {
         self.next().await?.context("the watch goes on")
     }
 
-    /// Types and names of the next events, but for bookmarks: they come at any time to whoever asked for them.
+    /// Returns the types and names of the next events, without bookmarks, which can arrive at any time if they were
+    /// requested.
     pub(crate) async fn briefs(&mut self, count: usize) -> Result<Vec<String>> {
         let mut briefs = Vec::new();
         while briefs.len() < count {
@@ -157,7 +158,7 @@ impl Watch {
         Ok(briefs)
     }
 
-    /// The watch ends here, and in order.
+    /// Checks that the watch ends here, and ends cleanly.
     pub(crate) async fn ends(&mut self) -> Result<()> {
         let next = self.next().await?;
         ensure!(next.is_none(), "{next:?}");
@@ -177,7 +178,7 @@ pub(crate) fn names(list: &Value) -> Vec<&str> {
     list["items"].as_array().into_iter().flatten().map(name).collect()
 }
 
-/// One that claims a status, which is not its to claim.
+/// Returns a deployment that sets a status, which the server has to ignore.
 pub(crate) fn deployment(replicas: u32) -> Value {
     json!({"metadata": {"name": "a"}, "spec": {
         "replicas": replicas, "selector": {"matchLabels": {"app": "a"}},

@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 
 use crate::http::Http;
 
-/// An embedded server on a socket: clients come the same way to both.
+/// An embedded server on a socket, so that clients reach both servers in the same way.
 pub(crate) struct Embedded {
     pub(crate) http: Http,
     pub(crate) server: ApiServer,
@@ -19,7 +19,7 @@ pub(crate) struct Embedded {
 impl Embedded {
     pub(crate) async fn start() -> Result<Self> {
         const TOKEN: &str = "a-token-of-the-reader";
-        // As if there had been others before: version 1 is one that is forgotten, as on a real server.
+        // Starts at a later version: version 1 has expired, as on a real server.
         let server = ApiServer::builder().first_version(1000).build();
         server.access().add_token(TOKEN, "reader");
         server.access().deny(Denial::all().user("reader"));
@@ -37,20 +37,21 @@ impl Embedded {
     }
 }
 
-/// The real one, if its programs are there. One for all tests, which do nothing to it; it ends with the process.
+/// Returns the real server, if its programs are available. All tests share it and do not disturb it; it ends with the
+/// process.
 pub(crate) async fn real() -> Result<Option<Http>> {
     static SHARED: OnceCell<Option<RealKubernetes>> = OnceCell::const_new();
     let Some(kubernetes) = SHARED.get_or_try_init(start).await? else { return Ok(None) };
     Ok(Some(clients(kubernetes).await?))
 }
 
-/// Clients of a real server. New ones each time: they belong to the runtime that first uses them.
+/// Returns new clients of a real server. A client belongs to the runtime that first uses it.
 pub(crate) async fn clients(kubernetes: &RealKubernetes) -> Result<Http> {
     let kubeconfig = Kubeconfig::read_from(kubernetes.kubeconfig())?;
     Http::new(kubeconfig, kubernetes.reader().await?).await
 }
 
-/// Starts it, and once more: it remembers nothing of before then, and version 1 is too old.
+/// Starts it, and restarts it once: its watch cache is then empty, and version 1 is too old.
 async fn start() -> Result<Option<RealKubernetes>> {
     let Some(mut kubernetes) = RealKubernetes::start().await? else { return Ok(None) };
     kubernetes.kill9()?;

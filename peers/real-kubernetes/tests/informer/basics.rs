@@ -1,4 +1,4 @@
-//! Sync, events, resync, selectors, metadata, streaming lists and plain ones.
+//! Sync, events, resync, selectors, metadata, streaming lists and plain lists.
 
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ async fn metadata_comes_without_the_rest() -> Result<()> {
     Ok(())
 }
 
-/// What the server counts of config maps.
+/// Returns the sum of a server metric for config maps.
 async fn metric(client: &Client, name: &str, parts: &[&str]) -> Result<usize> {
     let metrics = client.request_text(Request::get("/metrics").body(Vec::new())?).await?;
     let lines = metrics
@@ -157,12 +157,12 @@ async fn metric(client: &Client, name: &str, parts: &[&str]) -> Result<usize> {
     Ok(sum)
 }
 
-/// How many lists of config maps the server has answered.
+/// Returns the number of lists of config maps that the server has answered.
 async fn lists(client: &Client) -> Result<usize> {
     metric(client, "apiserver_request_total", &["resource=\"configmaps\"", "verb=\"LIST\""]).await
 }
 
-/// More than one page of objects.
+/// More objects than fit on one page.
 const MANY: usize = 1_100;
 
 async fn many(scene: &Scene) -> Result<()> {

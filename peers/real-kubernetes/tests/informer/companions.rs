@@ -1,4 +1,4 @@
-//! What controllers need beside informers: finalizers, status and events.
+//! Controller support beside informers: finalizers, status and events.
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -18,7 +18,7 @@ use super::scene::{Scene, shared};
 const OURS: &str = "example.com/ours";
 const OTHERS: &str = "example.com/others";
 
-/// The newest state; `None` if it is gone.
+/// Returns the most recent state, or `None` if the object is gone.
 async fn read<K>(api: &Api<K>, name: &str) -> Result<Option<Object<K>>>
 where
     K: Resource + Clone + std::fmt::Debug + Serialize + DeserializeOwned,
@@ -40,7 +40,7 @@ async fn set_finalizers(api: &Api<ConfigMap>, name: &str, finalizers: &[&str]) -
     Ok(())
 }
 
-/// Reconciles with nothing to do, and returns what was called.
+/// Reconciles without doing anything, and returns the callback that was called.
 async fn reconcile(
     client: &Client,
     map: &Object<ConfigMap>,
@@ -63,19 +63,19 @@ async fn finalizers_are_added_and_removed() -> Result<()> {
     scene.create("a").await?;
     let fresh = there(&api, "a").await?;
     assert_eq!(reconcile(&scene.client, &fresh, OURS).await?, Some("apply"));
-    // From here on `fresh` is stale: both tests of the list fail on the way.
+    // From here on `fresh` is stale, so the first JSON patch of both calls fails its `test` of the list.
     assert_eq!(reconcile(&scene.client, &fresh, OTHERS).await?, Some("apply"));
     assert_eq!(reconcile(&scene.client, &fresh, OURS).await?, Some("apply"));
     let live = there(&api, "a").await?;
     assert_eq!(live.finalizers(), [OURS, OTHERS]);
     scene.delete("a").await?;
-    // Another finalizer cannot be added any more: a conflict, and not an invalid object.
+    // No other finalizer can be added any more: that is a conflict, not an invalid object.
     let error = reconcile(&scene.client, &live, "example.com/late").await.unwrap_err();
     assert!(error.is_conflict() && error.to_string().contains("being deleted"), "{error}");
     let dying = there(&api, "a").await?;
     assert_eq!(reconcile(&scene.client, &dying, OURS).await?, Some("cleanup"));
     assert_eq!(there(&api, "a").await?.finalizers(), [OTHERS]);
-    // It is not where it was seen.
+    // The finalizer's position in the list has changed.
     assert_eq!(reconcile(&scene.client, &dying, OTHERS).await?, Some("cleanup"));
     assert!(read(&api, "a").await?.is_none());
     assert_eq!(reconcile(&scene.client, &dying, OURS).await?, Some("cleanup"), "404 is success");
@@ -158,7 +158,7 @@ async fn events_are_accepted() -> Result<()> {
     for _ in 0..3 {
         recorder.related_event(&map, &namespace, EventType::Warning, "Failed", "Try", "it broke");
     }
-    // As long as can be, and an object that is in no namespace.
+    // The longest values allowed, and a cluster-scoped object.
     recorder.event(&namespace, EventType::Normal, &"R".repeat(128), "Try", &"名".repeat(1024));
     recorder.flush().await;
     let counts = recorder.counts();
@@ -171,7 +171,7 @@ async fn events_are_accepted() -> Result<()> {
     assert_eq!((series.count, event.note.as_deref()), (3, Some("it broke")));
     let regarding = event.regarding.as_ref().context("it is about something")?;
     assert_eq!(regarding.uid.as_deref(), Some(map.uid()));
-    // One that has expired is created again, with all of its series.
+    // An event that has expired is created again, with its whole series.
     let name = event.metadata.name.as_deref().context("it has a name")?;
     events.delete(name, &kube::api::DeleteParams::default()).await?;
     recorder.related_event(&map, &namespace, EventType::Warning, "Failed", "Try", "it broke");

@@ -1,4 +1,4 @@
-//! Custom resources, and definitions that come and go.
+//! Custom resources, and definitions that are created and deleted.
 
 use anyhow::Result;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -18,7 +18,7 @@ struct WidgetSpec {
     size: u32,
 }
 
-/// Another, whose definition is deleted.
+/// Another kind, whose definition is deleted.
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "example.com", version = "v1", kind = "Gadget", namespaced)]
 struct GadgetSpec {
@@ -71,7 +71,7 @@ async fn a_definition_is_deleted_and_made_again() -> Result<()> {
     let make = async |name: &str, size| {
         gadgets.create(&PostParams::default(), &Gadget::new(name, GadgetSpec { size })).await
     };
-    // Nobody has heard of it yet.
+    // The kind is not defined yet.
     let mirror =
         Mirror::<Gadget>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
     mirror.error(|report| report.error.is_not_found()).await?;

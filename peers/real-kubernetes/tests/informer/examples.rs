@@ -1,4 +1,4 @@
-//! The library's controllers, as its examples have them, on the real server.
+//! The controllers of the examples, on the real server.
 
 use std::env;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use super::scene::shared;
 
-/// The lines that an example prints.
+/// Runs an example and returns the lines that it prints.
 async fn played(example: &str) -> Result<Option<Vec<String>>> {
     let Some(kubernetes) = shared().await? else { return Ok(None) };
     let examples = env::var_os("KUBE_INFORMER_EXAMPLES")

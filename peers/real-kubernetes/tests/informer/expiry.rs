@@ -1,4 +1,4 @@
-//! A watch whose version is forgotten while nobody looks.
+//! Watches whose version expires while they are disconnected.
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -7,8 +7,7 @@ use real_kubernetes::RealKubernetes;
 use super::mirror::Mirror;
 use super::scene::Scene;
 
-/// Cuts an informer off, deletes, changes and makes objects, lets the server forget that, and lets the informer
-/// back in.
+/// Disconnects an informer, deletes, updates and creates objects, compacts the history, and reconnects the informer.
 async fn miss(mut kubernetes: RealKubernetes, restarts: bool) -> Result<()> {
     let scene = Scene::new(kubernetes.client().await?, "expiry").await?;
     for name in ["stays", "changes", "goes", "again"] {
@@ -42,7 +41,7 @@ async fn miss(mut kubernetes: RealKubernetes, restarts: bool) -> Result<()> {
     Ok(())
 }
 
-/// kube-apiserver remembers by itself what etcd has forgotten, until it is started again.
+/// kube-apiserver's watch cache retains what etcd has compacted, until it is restarted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn versions_are_forgotten_by_a_restart() -> Result<()> {
     let Some(kubernetes) = RealKubernetes::start().await? else { return Ok(()) };
@@ -56,7 +55,7 @@ async fn versions_are_forgotten_by_a_compaction() -> Result<()> {
     miss(kubernetes, false).await
 }
 
-/// Its memory begins with the version that all of etcd is at when it starts: whoever has seen less is listed.
+/// The watch cache starts with the current revision of etcd, so clients with an older version have to relist.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_tells_handlers_nothing_where_nothing_happened() -> Result<()> {
     let Some(mut kubernetes) = RealKubernetes::start().await? else { return Ok(()) };
@@ -66,7 +65,7 @@ async fn a_restart_tells_handlers_nothing_where_nothing_happened() -> Result<()>
     let client = kubernetes.client().await?;
     let mirror = Mirror::<ConfigMap>::start(client, scene.client.clone(), &scene.all());
     assert_eq!(mirror.settle().await?, 2);
-    // A version that is none of ours.
+    // Advances etcd's revision without an event for this informer.
     Scene::new(scene.client.clone(), "other").await?;
     kubernetes.kill9()?;
     kubernetes.start_again().await?;

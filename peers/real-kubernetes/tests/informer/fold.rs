@@ -1,4 +1,4 @@
-//! What a handler believes, folded from what it was told, and whether it may be told that.
+//! A handler that folds its events, and checks that each event is allowed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kube_informer::{Deleted, Event, FinalState, Object, Registration, SharedInformer};
 use tokio::sync::Notify;
 
-/// Uid and version: what a state of an object is known by.
+/// The uid and version that identify a state of an object.
 pub(crate) type State = (String, String);
 
 pub(crate) fn state<K>(object: &Object<K>) -> State {
     (object.uid().to_owned(), object.resource_version().to_string())
 }
 
-/// One handler, and what it has been told.
+/// A handler, and the state folded from its events.
 pub(crate) struct Fold {
     told: Arc<Told>,
     _registration: Registration,
@@ -33,14 +33,14 @@ pub(crate) struct Beliefs {
     pub(crate) updated: usize,
     pub(crate) deleted: usize,
     pub(crate) resynced: usize,
-    /// Keys of deletes that were found out by a relist.
+    /// The keys of deletes that were detected by a relist.
     pub(crate) tombstones: Vec<String>,
-    /// What it should not have been told.
+    /// Events that it should not have received.
     pub(crate) wrong: Vec<String>,
 }
 
 impl Fold {
-    /// A handler that gets events as values.
+    /// Registers a handler that receives events as values.
     pub(crate) fn of_events<K: 'static>(informer: &SharedInformer<K>, news: &Arc<Notify>) -> Self {
         let told = Told::new(news);
         let hears = told.clone();
@@ -54,7 +54,7 @@ impl Fold {
         Self { told, _registration: registration }
     }
 
-    /// A handler of callbacks, as in client-go.
+    /// Registers a handler with callbacks, as in client-go.
     pub(crate) fn of_callbacks<K: 'static>(
         informer: &SharedInformer<K>,
         news: &Arc<Notify>,

@@ -1,10 +1,10 @@
-//! The informer on the real kube-apiserver. `cargo xtask real-kubernetes test` runs these; a plain `cargo test` says
-//! that it did not.
+//! The informer on the real kube-apiserver. `cargo xtask real-kubernetes test` runs these tests; with a plain
+//! `cargo test` they print that they did not run.
 //!
 //! Informers run in pairs, one that reads protobuf and one that reads JSON ([`mirror::Mirror`]).
 //!
-//! Each test ends in the same way: the cache, and what every handler has folded from what it was told, are what a
-//! plain list says ([`mirror::Mirror::settle`]). What takes a minute in these takes a minute on the real server.
+//! Each test ends in the same way: the cache, and the state that every handler has folded from its events, equal a
+//! plain list ([`mirror::Mirror::settle`]). Time is real: what takes a minute on the server takes a minute here.
 
 mod basics;
 mod companions;

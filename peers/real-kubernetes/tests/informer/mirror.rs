@@ -15,14 +15,14 @@ use super::fold::Beliefs;
 use super::side::Side;
 use super::truth::Truth;
 
-/// How long a cache may take to become the server's content after a trouble: a silent watch is noticed within 75
-/// seconds, pauses are up to a minute, and the machine is busy.
+/// The time within which a cache must converge after a fault: a silent watch is detected within 75 seconds, pauses
+/// last up to a minute, and the machine is busy.
 const SETTLE_MAX: Duration = Duration::from_secs(240);
 
-/// How often it is looked without news.
+/// How often the state is checked without a notification.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Which objects of a namespace.
+/// A selection of the objects of a namespace.
 #[derive(Default, Clone)]
 pub(crate) struct Choice {
     pub(crate) namespace: String,
@@ -30,10 +30,10 @@ pub(crate) struct Choice {
     pub(crate) fields: String,
 }
 
-/// An informer that reads protobuf, and beside it one that reads JSON: what happens to the server happens to both, and
-/// takes no longer than with one. Of a custom resource, whose encoding is JSON, there is one.
+/// An informer that reads protobuf, and beside it one that reads JSON. Both experience the same faults, so a test
+/// takes no longer than with one. Custom resources are always JSON, and have only one informer.
 pub(crate) struct Mirror<K> {
-    /// That of the first side.
+    /// The informer of the first side.
     pub(crate) informer: SharedInformer<K>,
     sides: Vec<Side<K>>,
     news: Arc<Notify>,
@@ -42,7 +42,7 @@ pub(crate) struct Mirror<K> {
 }
 
 impl<K: StaticKind> Mirror<K> {
-    /// Starts the informers with two handlers each. `client` is theirs, `asks` that of the oracle.
+    /// Starts the informers with two handlers each. They use `client`, the oracle uses `asks`.
     #[allow(clippy::needless_pass_by_value, reason = "each test makes a client for it")]
     pub(crate) fn start(client: Client, asks: Client, choice: &Choice) -> Self {
         let resource = ApiResource::erase::<K>(&());
@@ -63,7 +63,7 @@ impl<K: StaticKind> Mirror<K> {
         self.sides.len()
     }
 
-    /// Whether this is so of every informer.
+    /// Returns whether a condition holds for every informer.
     pub(crate) fn all(&self, is: impl Fn(&SharedInformer<K>) -> bool) -> bool {
         self.sides.iter().all(|side| is(&side.informer))
     }
@@ -75,12 +75,13 @@ impl<K: StaticKind> Mirror<K> {
         Ok(())
     }
 
-    /// Adds a handler to each informer, which comes late.
+    /// Registers another handler with each informer, late.
     pub(crate) fn join(&mut self) {
         self.sides.iter_mut().for_each(Side::join);
     }
 
-    /// Returns the beliefs of the first handler. Handlers of the other informer have been told the same.
+    /// Returns the state that the first handler has folded. The handlers of the other informer have received the same
+    /// events.
     pub(crate) fn beliefs(&self) -> Beliefs {
         let mut all = self.sides.iter().map(Side::beliefs);
         let first = all.next().expect("there is an informer");
@@ -90,12 +91,12 @@ impl<K: StaticKind> Mirror<K> {
         first
     }
 
-    /// Whether no informer has reported an error.
+    /// Returns whether no informer has reported an error.
     pub(crate) fn is_untroubled(&self) -> bool {
         self.sides.iter().all(|side| side.errors().is_empty())
     }
 
-    /// Whether every informer has reported such an error.
+    /// Returns whether every informer has reported such an error.
     pub(crate) fn has_reported(&self, is: impl Fn(&ErrorReport) -> bool) -> bool {
         self.sides.iter().all(|side| side.errors().iter().any(&is))
     }
@@ -105,12 +106,12 @@ impl<K: StaticKind> Mirror<K> {
         self.sides.iter().map(|side| side.errors().len()).collect()
     }
 
-    /// Waits until every informer has reported such an error, and gives the first.
+    /// Waits until every informer has reported such an error, and returns the first one.
     pub(crate) async fn error(&self, is: impl Fn(&ErrorReport) -> bool) -> Result<ErrorReport> {
         self.error_after(&vec![0; self.sides.len()], is).await
     }
 
-    /// The same, but not one of those that were [`reported`](Self::reported) before.
+    /// Does the same, but ignores errors that were [`reported`](Self::reported) before.
     pub(crate) async fn error_after(
         &self,
         before: &[usize],
@@ -127,7 +128,7 @@ impl<K: StaticKind> Mirror<K> {
                 if Instant::now() > deadline {
                     bail!("no such error within {SETTLE_MAX:?}, but {}", self.story());
                 }
-                // An error changes the state, or nothing does.
+                // Not every error changes the state.
                 let _ = timeout(LOOK, states.changed()).await;
             };
             first = first.or(Some(found));
@@ -135,13 +136,13 @@ impl<K: StaticKind> Mirror<K> {
         first.context("there is an informer")
     }
 
-    /// Whether no list could be streamed, as far as errors tell.
+    /// Returns whether the informers fell back from streaming lists, according to their errors.
     pub(crate) fn fell_back(&self) -> bool {
         self.sides.iter().all(Side::fell_back)
     }
 
-    /// Waits until all caches and handlers have what the server has, and checks that no handler was told what it
-    /// should not be. Gives how many objects these are.
+    /// Waits until all caches and handlers have the server's content, and checks that no handler received an event
+    /// that it should not. Returns the number of objects.
     pub(crate) async fn settle(&self) -> Result<usize> {
         let deadline = Instant::now() + SETTLE_MAX;
         loop {
@@ -154,12 +155,12 @@ impl<K: StaticKind> Mirror<K> {
             if Instant::now() > deadline {
                 bail!("not settled within {SETTLE_MAX:?}: {difference:#}\n{}", self.story());
             }
-            // No news may be what is wrong.
+            // The fault may be that there are no notifications.
             let _ = timeout(LOOK, self.news.notified()).await;
         }
     }
 
-    /// Describes what happened, for the reader of a failure.
+    /// Describes what happened, for failure messages.
     pub(crate) fn story(&self) -> String {
         self.sides.iter().map(Side::story).collect::<Vec<_>>().join("\n")
     }

@@ -1,4 +1,4 @@
-//! Permissions and tokens that are taken away and given back.
+//! Permissions and tokens that are revoked and granted again.
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -53,11 +53,11 @@ async fn a_permission_is_given_taken_away_and_given_back() -> Result<()> {
 
     let before = mirror.reported();
     revoke(&scene).await?;
-    // A watch that is open goes on for as long as it lasts.
+    // An open watch continues until it ends by itself.
     gate.close();
     scene.delete("a").await?;
     scene.create("c").await?;
-    // The server itself hears of it a moment later.
+    // The server's authorizer learns of it a moment later.
     let maps: Api<ConfigMap> = Api::namespaced(kubernetes.reader().await?, &scene.namespace);
     while maps.list(&ListParams::default()).await.is_ok() {}
     gate.open();

@@ -1,4 +1,4 @@
-//! etcd is put back to what it was.
+//! etcd is restored from a backup.
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -8,7 +8,7 @@ use real_kubernetes::RealKubernetes;
 use super::mirror::Mirror;
 use super::scene::Scene;
 
-/// Many enough that what the server writes by itself does not reach the versions that informers have seen.
+/// Enough that the server's own writes do not reach the versions that informers have seen.
 const WRITES: usize = 300;
 
 async fn go_back(mut kubernetes: RealKubernetes, bumped: bool) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Servers, namespaces and objects of the tests.
+//! Servers, namespaces and objects for the tests.
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 
 use super::mirror::Choice;
 
-/// One server for all tests that do nothing to it. It ends with the process.
+/// Returns the server that is shared by all tests that do not disturb it. It ends with the process.
 pub(crate) async fn shared() -> Result<Option<&'static RealKubernetes>> {
     static SHARED: OnceCell<Option<RealKubernetes>> = OnceCell::const_new();
     Ok(SHARED.get_or_try_init(RealKubernetes::start).await?.as_ref())
@@ -33,12 +33,12 @@ impl Scene {
         Ok(Self { client, namespace: namespace.to_owned(), maps })
     }
 
-    /// Everything in the namespace.
+    /// Selects everything in the namespace.
     pub(crate) fn all(&self) -> Choice {
         Choice { namespace: self.namespace.clone(), ..Choice::default() }
     }
 
-    /// Makes a config map; gives its version.
+    /// Creates a config map, and returns its version.
     pub(crate) async fn create(&self, name: &str) -> Result<String> {
         self.create_labelled(name, "none").await
     }

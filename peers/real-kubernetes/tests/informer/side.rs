@@ -1,4 +1,4 @@
-//! One informer of a mirror with its handlers, which reads one of the two encodings.
+//! One informer of a mirror, which reads one of the two encodings, with its handlers.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -54,12 +54,12 @@ impl<K: StaticKind> Side<K> {
         Self { informer, protobuf, factory, folds, news: news.clone(), errors, answers }
     }
 
-    /// Adds a handler, which comes late.
+    /// Registers another handler, late.
     pub(crate) fn join(&mut self) {
         self.folds.push(Fold::of_events(&self.informer, &self.news));
     }
 
-    /// Returns the beliefs of the first handler.
+    /// Returns the state that the first handler has folded.
     pub(crate) fn beliefs(&self) -> Beliefs {
         self.folds[0].beliefs()
     }
@@ -68,12 +68,12 @@ impl<K: StaticKind> Side<K> {
         self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether a list could not be streamed, as far as errors tell.
+    /// Returns whether the informer fell back from streaming lists, according to its errors.
     pub(crate) fn fell_back(&self) -> bool {
         self.errors().iter().any(|report| report.next == Next::FallBackToList)
     }
 
-    /// Compares the cache and the views of all handlers with a list, and checks what handlers were told.
+    /// Compares the cache and the state of all handlers with a list, and checks the handlers' events.
     pub(crate) fn compare(
         &self,
         truth: &BTreeMap<String, Value>,
@@ -113,14 +113,14 @@ impl<K: StaticKind> Side<K> {
         if self.protobuf { "protobuf" } else { "JSON" }
     }
 
-    /// Describes what happened, for the reader of a failure.
+    /// Describes what happened, for failure messages.
     pub(crate) fn story(&self) -> String {
         let errors: Vec<String> = self.errors().iter().map(ToString::to_string).collect();
         let (encoding, status) = (self.encoding(), self.informer.status());
         format!("in {encoding}: {status:?}\nerrors:\n{}", errors.join("\n"))
     }
 
-    /// Ends the informer. All that it was answered is in its encoding.
+    /// Ends the informer, and checks that all responses were in its encoding.
     pub(crate) async fn end(self) {
         self.factory.shutdown().await;
         let seen = *self.answers.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,11 +129,11 @@ impl<K: StaticKind> Side<K> {
     }
 }
 
-/// A client that notes the encoding of what it is answered.
+/// A client that counts the encodings of its responses.
 #[derive(Clone)]
 struct Answers {
     client: Client,
-    /// Answers in protobuf, and in something else.
+    /// The number of responses in protobuf, and of all others.
     seen: Arc<Mutex<(usize, usize)>>,
 }
 

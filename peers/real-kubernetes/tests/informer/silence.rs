@@ -1,4 +1,4 @@
-//! A server that keeps its connections and says nothing.
+//! A server that keeps its connections open but sends nothing.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::mirror::Mirror;
 use super::scene::Scene;
 
-/// Longer than a watch may be silent. Nothing but time is waited for here: that is what silence is.
+/// Longer than a watch may be silent. This test really has to wait: silence is nothing but time.
 const PAUSE: Duration = Duration::from_secs(90);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! The oracle: what a plain list says.
+//! The oracle: a plain list.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use kube::core::{ApiResource, DynamicObject};
 use kube::{Client, ResourceExt as _};
 use serde_json::Value;
 
-/// Lists the same objects as an informer has them, without any of its code.
+/// Lists the objects of an informer, without using any of its code.
 pub(crate) struct Truth {
     api: Api<DynamicObject>,
     params: ListParams,
@@ -26,7 +26,7 @@ impl Truth {
         Self { api: Api::namespaced_with(client, namespace, resource), params, metadata_only }
     }
 
-    /// The most recent state, by key.
+    /// Returns the most recent state, by key.
     pub(crate) async fn list(&self) -> Result<BTreeMap<String, Value>> {
         let list = self.api.list(&self.params).await?;
         let objects = list.items.into_iter().map(|object| {
@@ -38,7 +38,7 @@ impl Truth {
     }
 }
 
-/// Without what a list leaves out of its items, and what informers leave out.
+/// Removes the fields that lists omit from their items, and those that informers omit.
 pub(crate) fn plain(mut object: Value, metadata_only: bool) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.remove("apiVersion");

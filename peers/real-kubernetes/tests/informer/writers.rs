@@ -1,4 +1,4 @@
-//! Fifty who write while kube-apiserver is killed and started again.
+//! Fifty writers, while kube-apiserver is killed and restarted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,10 +16,10 @@ use super::scene::Scene;
 
 const WRITERS: usize = 50;
 const KILLS: usize = 3;
-/// Writes that succeed between two kills.
+/// The number of successful writes between two kills.
 const BETWEEN: usize = 400;
 
-/// Writers that fail try something else a moment later: there is nobody to tell them that the server is back.
+/// How long a writer waits after a failure: nothing notifies it when the server is back.
 const DISMAY: Duration = Duration::from_millis(100);
 
 struct Work {
@@ -29,7 +29,7 @@ struct Work {
 }
 
 impl Work {
-    /// Makes, changes and deletes a few objects of its own, whatever comes of it.
+    /// Creates, updates and deletes a few objects of its own, ignoring failures.
     async fn write(self: Arc<Self>, writer: usize) {
         let mut random = fastrand::Rng::with_seed(writer as u64);
         let mut count = 0;
@@ -49,7 +49,7 @@ impl Work {
         }
     }
 
-    /// Waits until so many more writes have succeeded.
+    /// Waits until this many more writes have succeeded.
     async fn more(&self, writes: usize) {
         let enough = self.done.load(Ordering::Relaxed) + writes;
         while self.done.load(Ordering::Relaxed) < enough {
@@ -58,7 +58,7 @@ impl Work {
     }
 }
 
-/// The server is there, and does not want it: such an object exists, or does not.
+/// Returns whether the server is up and rejected the write, because the object exists or does not exist.
 fn refused(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if (400..500).contains(&status.code))
 }

@@ -1,4 +1,4 @@
-//! A candidate of ours as a process: this program, run with variables that tell it to be one.
+//! One of our candidates as a process: this test program, started with variables that turn it into one.
 
 use std::env;
 use std::io::{self, Write as _};
@@ -23,7 +23,7 @@ pub(crate) const LEASE_DURATION: Duration = Duration::from_secs(4);
 pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(3);
 pub(crate) const RETRY_PERIOD: Duration = Duration::from_millis(500);
 
-/// The pace of the work that a leader does.
+/// The interval between two steps of a leader's work.
 const PACE: Duration = Duration::from_millis(10);
 
 /// Does nothing unless [`process`](super::process) has started it.
@@ -35,11 +35,11 @@ fn candidate() -> Result<()> {
         return Ok(());
     };
     thread::spawn(|| {
-        // It ends when the test that has started it does, however that ends.
+        // It ends with the test that started it, however that ends.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         exit(2);
     });
-    // The line that the test runner has begun.
+    // Ends the line that the test runner has started.
     say("");
     Runtime::new()?.block_on(lead(&kubeconfig, &identity, &lease))
 }
@@ -72,8 +72,8 @@ fn micros() -> u128 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros()
 }
 
-/// One line, past the test runner, which would keep it.
+/// Prints one line directly, because the test runner would capture it.
 fn say(line: &str) {
-    // Without a reader there is nobody to tell.
+    // If the reader is gone, the line is not needed.
     let _ = writeln!(io::stdout().lock(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! The hand-overs.
+//! Handovers between leaders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ use crate::records::Records;
 /// How the first leader ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum End {
-    /// It is told to stop, and releases the lease.
+    /// It is asked to stop, and releases the lease.
     Release,
     Kill,
-    /// It is paused, and continued when the other leads.
+    /// It is paused, and continued once the other candidate leads.
     Pause,
 }
 
 const ENDS: [End; 3] = [End::Release, End::Kill, End::Pause];
 
-/// One hand-over on a server, each on a Lease of its own.
+/// Performs one handover on a server, on its own Lease.
 async fn hand_over(kubeconfig: &Path, from: Elector, to: Elector, end: End) -> Result<()> {
     let lease = format!("{}-{}-{end:?}", name(&from), name(&to)).to_lowercase();
     let records = Records::of(client(kubeconfig).await?, &lease).await?;
@@ -52,7 +52,7 @@ async fn hand_over(kubeconfig: &Path, from: Elector, to: Elector, end: End) -> R
     second.says("ended").await?;
     let second = second.ended().await?;
 
-    // client-go 0.36 does not try again if a renewal that is still under way gets in between.
+    // client-go 0.36 does not retry a release that conflicts with a pending renewal.
     let over = records.judge(matches!(to, Elector::Ours)).await?;
     let last = over.released.unwrap_or(over.acquired);
     if matches!(from, Elector::Ours) {
@@ -81,7 +81,7 @@ async fn client(kubeconfig: &Path) -> Result<Client> {
     Ok(Client::try_from(config)?)
 }
 
-/// All three ends side by side, on an embedded server.
+/// Runs all three endings concurrently, on an embedded server.
 async fn on_embedded(from: Elector, to: Elector) -> Result<()> {
     let server = ApiServer::start();
     let socket = server.listen("127.0.0.1:0").await?;

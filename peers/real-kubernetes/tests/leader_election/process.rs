@@ -1,4 +1,4 @@
-//! Candidates as processes, and the lines that they write.
+//! Candidates as processes, and the lines that they print.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,18 +15,18 @@ use tokio::time::timeout;
 
 use crate::candidate::{IDENTITY, KUBECONFIG, LEASE, LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD};
 
-/// How long anything may take that is waited for; only a test that fails takes as long.
+/// The timeout of every wait; only a failing test waits that long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whose elector a candidate uses.
+/// The implementation that a candidate uses.
 #[derive(Clone, Debug)]
 pub(crate) enum Elector {
     Ours,
-    /// The program of `peers/leader-election`.
+    /// The program in `peers/leader-election`.
     ClientGo(PathBuf),
 }
 
-/// A candidate. It ends with this value.
+/// A candidate. It is killed when this value is dropped.
 pub(crate) struct Process {
     identity: &'static str,
     child: Child,
@@ -56,7 +56,7 @@ impl Process {
         Ok(Self { identity, child, lines })
     }
 
-    /// Waits until it has written this line.
+    /// Waits until it has printed this line.
     pub(crate) async fn says(&mut self, line: &str) -> Result<()> {
         let identity = self.identity;
         let said = self.lines.wait_for(|lines| lines.iter().any(|said| said == line));
@@ -73,14 +73,15 @@ impl Process {
             .with_context(|| format!("cannot send {signal:?} to {}", self.identity))
     }
 
-    /// Waits until it has ended, and returns when it has worked as leader, in microseconds of the wall clock.
+    /// Waits until it has ended, and returns the times at which it worked as leader, in microseconds of the wall
+    /// clock.
     pub(crate) async fn ended(mut self) -> Result<Vec<i64>> {
         timeout(PATIENCE, self.child.wait()).await.context("it does not end")??;
-        // The writer is gone when everything has been read.
+        // The channel closes when all output has been read.
         while self.lines.changed().await.is_ok() {}
         let lines = self.lines.borrow();
         let steps = lines.iter().filter_map(|line| line.strip_prefix("step "));
-        // The last line may be cut off where it was killed.
+        // If the process was killed, its last line may be truncated.
         Ok(steps.filter(|step| step.len() == 16).filter_map(|step| step.parse().ok()).collect())
     }
 }

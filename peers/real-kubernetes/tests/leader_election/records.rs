@@ -1,4 +1,4 @@
-//! Every state of a Lease, and what it says about leaders.
+//! The history of a Lease, and the leaders that it shows.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use tokio::time::timeout;
 use crate::candidate::{LEASE_DURATION, RETRY_PERIOD};
 use crate::process::PATIENCE;
 
-/// What a busy machine may add to the times that the rules allow.
+/// The delay that a busy machine may add to the times that the rules allow.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// The states of a Lease from its creation on, as they are written.
+/// All states of a Lease, from its creation on.
 pub(crate) struct Records {
     states: watch::Receiver<Vec<State>>,
     reader: JoinHandle<()>,
 }
 
-/// One state of the record. All processes run on one machine, so that the test may compare their times.
+/// One state of the record. All processes run on one machine, so the test may compare their clocks.
 #[derive(Clone, PartialEq, Debug)]
 struct State {
     holder: String,
@@ -33,12 +33,12 @@ struct State {
     renewed: i64,
 }
 
-/// A hand-over as the Lease has it.
+/// A handover, as recorded in the Lease.
 #[derive(Debug)]
 pub(crate) struct HandOver {
-    /// When the first leader has released the lease, in microseconds of the wall clock.
+    /// When the first leader released the lease, in microseconds of the wall clock.
     pub(crate) released: Option<i64>,
-    /// When the second has taken it.
+    /// When the second leader acquired it.
     pub(crate) acquired: i64,
 }
 
@@ -60,8 +60,8 @@ impl Records {
         Ok(Self { states, reader })
     }
 
-    /// Waits until the second leader has released the lease, if it is one that always does, and checks everything that
-    /// was written until then.
+    /// Waits until the second leader has released the lease, if it always does, and checks everything written until
+    /// then.
     pub(crate) async fn judge(mut self, is_released: bool) -> Result<HandOver> {
         let over = |states: &Vec<State>| {
             states.last().is_some_and(|state| state.holder.is_empty() || !is_released)
@@ -100,7 +100,7 @@ fn judge(states: &[State]) -> Result<HandOver> {
     }
     let micros = |time: Duration| time.as_micros() as i64;
     let waited = second.acquired - before.renewed;
-    // A candidate looks between one and 2.2 retry periods after it has looked before.
+    // A candidate checks the lease 1 to 2.2 retry periods after its last check.
     let look = micros(RETRY_PERIOD) * 22 / 10;
     let released = before.holder.is_empty();
     let (least, most) = if released {
@@ -112,7 +112,7 @@ fn judge(states: &[State]) -> Result<HandOver> {
             i64::from(before.seconds) * 1_000_000 == micros(LEASE_DURATION),
             "its own duration"
         );
-        // One look until it has seen the last renewal, one until it notices that the lease has expired.
+        // One check until it has seen the last renewal, and one until it notices that the lease has expired.
         (micros(LEASE_DURATION), micros(LEASE_DURATION) + 2 * look)
     };
     let most = most + micros(SLACK);

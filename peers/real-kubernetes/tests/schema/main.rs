@@ -1,7 +1,8 @@
-//! `kube-schema` against Go: every built-in kind with every field set, in JSON and in protobuf as Go has written them.
+//! `kube-schema` compared with Go: every built-in kind with every field set, as the JSON and the protobuf that Go
+//! wrote.
 //!
-//! `k8s.io/api` and `k8s.io/apiextensions-apiserver` are published with such pairs. `cargo xtask real-kubernetes test` says
-//! where they are; a plain `cargo test` does without, and says so.
+//! `k8s.io/api` and `k8s.io/apiextensions-apiserver` are published with such pairs.
+//! `cargo xtask real-kubernetes test` sets their location; a plain `cargo test` skips the tests, and prints that.
 
 mod types;
 
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use kube_schema::Envelope;
 use serde_json::Value;
 
-/// Says where the pairs are: directories, separated as in PATH.
+/// The variable with the directories of the pairs, separated as in PATH.
 const FIXTURES: &str = "KUBERNETES_FIXTURES";
 
 struct Pair {
@@ -22,7 +23,7 @@ struct Pair {
     protobuf: Vec<u8>,
 }
 
-/// All pairs, or None where there are none.
+/// Returns all pairs, or `None` if they are not available.
 fn pairs() -> Option<Vec<Pair>> {
     let Some(directories) = env::var_os(FIXTURES) else {
         eprintln!(
@@ -38,7 +39,7 @@ fn pairs() -> Option<Vec<Pair>> {
         for file in files.iter().filter(|file| file.extension() == Some(OsStr::new("pb"))) {
             let json = fs::read(file.with_extension("json")).expect("each has its JSON");
             let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
-            // No kind, but what is around the objects of a watch.
+            // Not a kind, but the envelope of watch events.
             if name.ends_with("WatchEvent") {
                 continue;
             }
@@ -53,7 +54,7 @@ fn pairs() -> Option<Vec<Pair>> {
     Some(found)
 }
 
-/// Runs a check on all pairs, and tells all that fail at once.
+/// Runs a check on all pairs, and reports all failures together.
 fn each(check: impl Fn(&Pair) -> Result<(), String>) {
     let Some(pairs) = pairs() else { return };
     let failures: Vec<String> = pairs
@@ -63,7 +64,7 @@ fn each(check: impl Fn(&Pair) -> Result<(), String>) {
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), pairs.len(), failures.join("\n"));
 }
 
-/// The first place where two values differ.
+/// Returns the first place where two values differ.
 fn difference(path: &str, ours: &Value, go: &Value) -> Option<String> {
     match (ours, go) {
         (Value::Object(a), Value::Object(b)) => {
@@ -102,7 +103,7 @@ fn json_is_written_as_go_writes_it() {
         if ours == pair.protobuf {
             return Ok(());
         }
-        // Embedded JSON has its members in another order; all else is the same to the byte.
+        // The members of embedded JSON are in a different order; everything else is identical to the byte.
         let read = |bytes: &[u8]| {
             kube_schema::from_slice::<Value>(bytes).map_err(|error| error.to_string())
         };

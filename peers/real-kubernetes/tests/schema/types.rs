@@ -4,12 +4,12 @@ use k8s_openapi::{Resource, api, apiextensions_apiserver, kube_aggregator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A type, by what its objects are called.
+/// A type, with the kind of its objects.
 #[derive(Debug)]
 pub(crate) struct Typed {
     pub(crate) api_version: &'static str,
     pub(crate) kind: &'static str,
-    /// Fails unless JSON and protobuf are read into the same value.
+    /// Fails unless JSON and protobuf decode to the same value.
     pub(crate) agree: fn(&Value, &[u8]) -> Result<(), String>,
 }
 
@@ -22,7 +22,7 @@ fn agree<T: DeserializeOwned + PartialEq>(json: &Value, bytes: &[u8]) -> Result<
     let from_bytes = kube_schema::from_slice::<T>(bytes);
     match (from_json, from_bytes) {
         (Ok(a), Ok(b)) if a == b => Ok(()),
-        // Such as null for a time in a map, which no type of k8s-openapi takes.
+        // For example null for a time in a map, which no type of k8s-openapi accepts.
         (Err(_), Err(_)) => Ok(()),
         (Ok(_), Ok(_)) => Err("JSON and protobuf give different values".to_owned()),
         (Ok(_), Err(error)) => Err(format!("only JSON is read: {error}")),

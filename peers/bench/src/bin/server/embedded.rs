@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::{Server, version};
 
-/// As many as most machines have at least; the store has one lock.
+/// Most machines have two cores, and more writers would contend for the store's lock.
 const WRITERS: usize = 2;
 
 pub(crate) struct Embedded {
@@ -21,11 +21,11 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
-    /// Serves with TLS, as clusters do, and writes a kubeconfig.
+    /// Serves over TLS, as clusters do, and writes a kubeconfig.
     pub(crate) fn start(runtime: &Runtime, kubeconfig: &Path) -> Result<Self> {
         let _inside = runtime.enter();
         let builder = ApiServer::builder().seed(1).keep_managed_fields(true);
-        // What is pushed at a client that stands still waits in the history.
+        // Events for a client that is not reading are kept in the history.
         let server = builder.history_window(Duration::from_secs(3600)).build();
         let listening = runtime.block_on(server.listen("127.0.0.1:0"))?;
         listening.write_kubeconfig(kubeconfig)?;
@@ -69,7 +69,7 @@ impl Server for Embedded {
                 .map(|writer| writer.join().map_err(|_| anyhow!("a writer panicked")).flatten());
             ended.collect::<Result<Vec<usize>>>()
         })?;
-        // Nobody has seen what was there before.
+        // No watch needs the history before this point.
         self.server.store().compact(self.server.store().revision());
         Ok(bytes.into_iter().max().unwrap_or(0))
     }
@@ -101,7 +101,7 @@ impl Server for Embedded {
     }
 
     fn expire(&self) -> Result<()> {
-        // What was pushed before is not needed any more either.
+        // Earlier events are not needed any more either.
         self.server.store().compact(self.server.store().revision());
         let watches = self.server.faults().on(Verb::Watch).resource("pods");
         watches.after_events(0).inject(Fault::Gone);

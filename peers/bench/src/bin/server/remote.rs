@@ -1,4 +1,4 @@
-//! A server that is there, filled over HTTP.
+//! An existing server, filled over HTTP.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use super::{Server, version};
 
-/// Requests at once. More do not make etcd faster.
+/// Concurrent requests. More do not make etcd faster.
 const AT_ONCE: usize = 24;
 
 pub(crate) struct Remote {
@@ -39,10 +39,10 @@ impl Remote {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// As its two managers would.
+    /// Creates a pod and writes its status, each as the pod's manager would.
     async fn make(&self, mut pod: Value) -> Result<usize> {
         if let Some(metadata) = pod["metadata"].as_object_mut() {
-            // The server writes them, of who does what.
+            // The server sets them, per manager.
             metadata.remove("managedFields");
         }
         let creator = PostParams { field_manager: Some(CREATOR.to_owned()), ..Default::default() };

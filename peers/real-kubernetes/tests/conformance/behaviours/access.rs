@@ -1,4 +1,4 @@
-//! Who may not, and what is not there.
+//! Forbidden requests, and missing resources.
 
 use anyhow::Result;
 use serde_json::json;
@@ -35,7 +35,7 @@ async fn who_may_do_nothing_is_told_what(scene: Scene) -> Result<()> {
     assert_eq!(status["details"], json!({"name": "a", "kind": "configmaps"}));
     let watch = format!("{}?watch=1", scene.maps);
     scene.get_by(&watch, User::Reader).await?.failed(403, "Forbidden")?;
-    // Whoever may not is not told what would be wrong.
+    // A user without permission does not learn what else would be wrong.
     let ask = Ask::new("POST", scene.maps.as_str());
     let nonsense = Ask { body: "{".to_owned(), user: User::Reader, ..ask };
     scene.http.send(&nonsense).await?.failed(403, "Forbidden")?;

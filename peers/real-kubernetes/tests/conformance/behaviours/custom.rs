@@ -18,7 +18,7 @@ on_both! {
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A definition of its own, once it is served: its group, and the path of its objects.
+/// Creates a definition and waits until it is served. Returns its group, and the path of its objects.
 async fn defined(scene: &Scene) -> Result<(String, String)> {
     let group = format!("{}.example.com", scene.namespace);
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -50,7 +50,7 @@ fn widget(group: &str, name: &str) -> Value {
 async fn a_definition_is_established_and_served(scene: Scene) -> Result<()> {
     let (group, all) = defined(&scene).await?;
     let ask = Ask::new("GET", format!("{DEFINITIONS}/widgets.{group}"));
-    // Objects may be served a moment before the definition says so.
+    // Objects may be served a moment before the definition is established.
     let definition = scene.http.send_until(&ask, |answer| {
         let conditions = answer.json()["status"]["conditions"].as_array().cloned();
         ["NamesAccepted", "Established"].iter().all(|wanted| {

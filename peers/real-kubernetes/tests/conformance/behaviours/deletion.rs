@@ -47,7 +47,7 @@ async fn finalizers_hold_what_is_deleted(scene: Scene) -> Result<()> {
     let marked = scene.delete(&path).await?.ok()?;
     assert!(marked["metadata"]["deletionTimestamp"].is_string(), "{marked}");
     assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 0);
-    // Again changes nothing.
+    // A second delete changes nothing.
     let again = scene.delete(&path).await?.ok()?;
     assert_eq!(version(&again), version(&marked));
     scene.merge(&path, json!({"metadata": {"finalizers": ["example.com/g"]}})).await?.ok()?;

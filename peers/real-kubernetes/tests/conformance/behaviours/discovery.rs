@@ -1,4 +1,4 @@
-//! What the servers say they serve.
+//! Discovery.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};

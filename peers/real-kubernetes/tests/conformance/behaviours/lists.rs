@@ -27,7 +27,7 @@ async fn five(scene: &Scene) -> Result<Vec<Value>> {
     Ok(made)
 }
 
-/// A list of the five alone: a controller of the real server may make another map.
+/// Lists only the five: a controller of the real server may create another config map.
 fn five_of(scene: &Scene, query: &str) -> String {
     format!("{}?labelSelector=of%3Dfive&{query}", scene.maps)
 }
@@ -37,7 +37,7 @@ async fn a_list_is_whole_and_sorted(scene: Scene) -> Result<()> {
     let list = scene.get(&five_of(&scene, "")).await?.ok()?;
     assert_eq!((&list["kind"], &list["apiVersion"]), (&json!("ConfigMapList"), &json!("v1")));
     assert_eq!(names(&list), ["a", "b", "c", "d", "e"]);
-    // What the list says for all, its items do not repeat.
+    // Items do not repeat the kind, which follows from the list's.
     assert!(list["items"][0].get("kind").is_none(), "{list}");
     assert!(version(&list).parse::<u64>()? >= version(&made[4]).parse()?);
     Ok(())

@@ -39,7 +39,7 @@ async fn a_namespace_with_something_in_it_waits_and_takes_nothing_new(scene: Sce
     let answer = scene.post(&scene.maps, json!({"metadata": {"name": "b"}})).await?;
     let status = answer.failed(403, "Forbidden")?;
     assert_eq!(status["details"]["causes"][0]["reason"], "NamespaceTerminating");
-    // What is there can still be changed.
+    // Existing objects can still be changed.
     scene.merge(&scene.map("a"), json!({"data": {"k": "v"}})).await?.ok()?;
     assert_eq!(scene.get(&path).await?.ok()?["status"]["phase"], "Terminating");
     Ok(())

@@ -1,4 +1,4 @@
-//! Tables, metadata, and what is not served.
+//! Tables, metadata, and unsupported representations.
 
 use anyhow::Result;
 use serde_json::json;

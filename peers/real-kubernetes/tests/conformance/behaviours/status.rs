@@ -1,4 +1,4 @@
-//! The wall between spec and status, and generations.
+//! The separation of spec and status, and generations.
 
 use anyhow::Result;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! How watches begin and end.
+//! The start and the end of watches.
 
 use anyhow::Result;
 use serde_json::json;
@@ -23,7 +23,7 @@ async fn a_watch_without_a_version_begins_with_what_is_there(scene: Scene) -> Re
     for version in ["", "&resourceVersion=0"] {
         let mut watch = scene.watch(&format!("{}?watch=1{version}", scene.maps)).await?;
         let mut first = watch.briefs(2).await?;
-        // In whatever order.
+        // The order is unspecified.
         first.sort();
         assert_eq!(first, ["ADDED a", "ADDED b"]);
         let path = scene.map("a");
@@ -74,7 +74,7 @@ async fn initial_events_want_their_version(scene: Scene) -> Result<()> {
 }
 
 async fn a_version_that_is_forgotten_is_expired(scene: Scene) -> Result<()> {
-    // Before either server began.
+    // Older than the first version of either server.
     let path = format!("{}?watch=1&resourceVersion=1", scene.maps);
     let mut watch = scene.watch(&path).await?;
     let event = watch.event().await?;
@@ -88,7 +88,7 @@ async fn a_version_that_is_forgotten_is_expired(scene: Scene) -> Result<()> {
 async fn a_watch_ends_when_its_time_is_up(scene: Scene) -> Result<()> {
     let from = scene.create("a").await?;
     let from = version(&from);
-    // Before the watch: a second may be too short for it.
+    // Created before the watch, because one second may be too short for it.
     scene.create("b").await?;
     let path = format!("{}?watch=1&timeoutSeconds=1&resourceVersion={from}", scene.maps);
     let mut watch = scene.watch(&path).await?;
@@ -105,7 +105,7 @@ async fn a_watch_from_the_future_is_quiet(scene: Scene) -> Result<()> {
 
 async fn a_version_that_is_none_is_refused(scene: Scene) -> Result<()> {
     let answer = scene.get(&format!("{}?watch=1&resourceVersion=x", scene.maps)).await?;
-    // Ours says that it is the client's fault.
+    // Ours blames the client.
     assert!(matches!(answer.code, 400 | 500), "{answer:?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What watches tell.
+//! Events of watches.
 
 use anyhow::Result;
 use serde_json::json;
@@ -64,7 +64,7 @@ async fn entering_and_leaving_a_selector_are_told(scene: Scene) -> Result<()> {
     assert_eq!(watch.briefs(2).await?, ["ADDED a", "MODIFIED a"]);
     let gone = watch.event().await?;
     assert_eq!(gone.kind, "DELETED");
-    // As it was when it was still red, with the version at which it was no longer.
+    // The object as it was while it was red, with the version at which it stopped being so.
     assert_eq!(gone.object["metadata"]["labels"]["colour"], "red");
     assert_eq!(version(&gone.object), version(&left));
     assert_eq!(watch.briefs(2).await?, ["ADDED a", "DELETED a"]);
@@ -129,7 +129,7 @@ async fn watches_see_one_order(scene: Scene) -> Result<()> {
     Ok(())
 }
 
-/// The one that ends the initial events is asked for here, the others come once a minute.
+/// Only the bookmark that ends the initial events is tested; the others are sent once a minute.
 async fn bookmarks_are_for_those_who_ask(scene: Scene) -> Result<()> {
     scene.create("a").await?;
     let initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";

@@ -1,17 +1,17 @@
-//! Where two answers are different.
+//! The differences between two responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::Value;
 
-/// One place in the answer to one request.
+/// One place in the response to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Difference {
     /// `topic/name` of the request.
     pub(crate) request: String,
-    /// A path, such as `code`, `body.metadata.labels`, `body.items[a].spec`; with `missing ` before it if only the real
-    /// server has something there, and with `extra ` if only the embedded one has.
+    /// A path, such as `code`, `body.metadata.labels` or `body.items[a].spec`; prefixed with `missing ` if only the
+    /// real server has it, and with `extra ` if only the embedded one does.
     pub(crate) place: String,
     real: String,
     embedded: String,
@@ -24,8 +24,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// All places where the answers to a request are different. Where the codes or the kinds are, the rest is about
-/// different things and not looked at.
+/// Returns all places where the responses to a request differ. If the codes or the kinds differ, the rest is not
+/// compared.
 pub(crate) fn differences(request: &str, real: &Value, embedded: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     for place in ["/code", "/body/kind"] {
@@ -44,7 +44,7 @@ pub(crate) fn differences(request: &str, real: &Value, embedded: &Value) -> Vec<
     found
 }
 
-/// What is at a place, and the whole of the answer if there is no message in it.
+/// Returns the value at a place; if the response has no message, the whole response.
 fn summary(answer: &Value, place: &str) -> String {
     let at = answer.pointer(place).unwrap_or(&Value::Null);
     let said = answer.pointer("/body/message").or_else(|| answer.get("body")).unwrap_or(answer);
@@ -102,7 +102,7 @@ fn walk(
 
 type Items<'a> = BTreeMap<String, &'a Value>;
 
-/// By their names, if all have one of their own.
+/// Returns the items by name, if all names are different.
 fn named(items: &[Value]) -> Option<Items<'_>> {
     let all: Items<'_> =
         items.iter().map(|item| Some((name(item)?, item))).collect::<Option<_>>()?;
@@ -112,7 +112,7 @@ fn named(items: &[Value]) -> Option<Items<'_>> {
 fn name(item: &Value) -> Option<String> {
     let places = ["/metadata/name", "/object/metadata/name", "/name", "/resource", "/subresource"];
     let name = places.iter().find_map(|place| item.pointer(place)?.as_str())?;
-    // One object has several events.
+    // An object can have several events.
     let kind = item.get("type").and_then(Value::as_str).filter(|_| item.get("object").is_some());
     (kind.is_none() && !name.is_empty()).then(|| name.to_owned())
 }
@@ -121,7 +121,7 @@ fn numbered(items: &[Value]) -> Items<'_> {
     items.iter().enumerate().map(|(at, item)| (format!("{at:02}"), item)).collect()
 }
 
-/// What both have is in the same order.
+/// Checks that items which both have are in the same order.
 fn order(
     request: &str,
     place: &str,

@@ -1,4 +1,4 @@
-//! What is known to be different, and why. `docs/differences.md` is written from this.
+//! Known differences and their reasons. `docs/differences.md` is generated from them.
 
 mod absent;
 mod document;
@@ -7,16 +7,16 @@ mod simplified;
 
 use super::compare::Difference;
 
-/// Differences that have one reason.
+/// Differences with the same reason.
 pub(crate) struct Known {
-    /// What is different, for who uses the embedded server.
+    /// The difference, as a user of the embedded server notices it.
     pub(crate) what: &'static str,
     pub(crate) why: &'static str,
-    /// Requests (`topic/name`) and places in their answers, as [`Difference`] has them. A `*` is for any text.
+    /// Requests (`topic/name`) and places in their responses, as in [`Difference`]. `*` matches any text.
     pub(crate) places: &'static [(&'static str, &'static str)],
 }
 
-/// All of them, by what they are.
+/// All known differences, by category.
 pub(crate) const ALL: [(&str, &[Known]); 3] = [
     ("On purpose", on_purpose::KNOWN),
     ("Simplified", simplified::KNOWN),
@@ -25,7 +25,7 @@ pub(crate) const ALL: [(&str, &[Known]); 3] = [
 
 type Place = (&'static str, &'static str);
 
-/// Every place, with what is different there.
+/// Returns every place, with its difference.
 fn places() -> impl Iterator<Item = (&'static str, Place)> {
     let known = ALL.into_iter().flat_map(|(_, known)| known);
     known.flat_map(|known| known.places.iter().map(|place| (known.what, *place)))
@@ -39,13 +39,13 @@ fn is_at((request, place): Place, difference: &Difference) -> bool {
     fits(request, &difference.request) && fits(place, &difference.place)
 }
 
-/// The places of a topic where nothing is different any more.
+/// Returns the places of a topic where there is no difference any more.
 pub(crate) fn stale(topic: &str, found: &[Difference]) -> Vec<(&'static str, Place)> {
     let of_topic = places().filter(|(_, (request, _))| request.split('/').next() == Some(topic));
     of_topic.filter(|(_, place)| !found.iter().any(|found| is_at(*place, found))).collect()
 }
 
-/// Whether a text is what a pattern with `*` describes.
+/// Returns whether a pattern with `*` matches a text.
 fn fits(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,

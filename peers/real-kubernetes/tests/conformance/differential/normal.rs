@@ -1,4 +1,4 @@
-//! Answers without what is different each time.
+//! Normalizes responses, by removing parts that vary.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::run::Variables;
 use crate::http::Ask;
 
-/// A longer prefix is cut, so that the name is none too long for a label.
+/// A longer prefix is truncated, so that the generated name is no longer than a label.
 const PREFIX_BYTES_MAX: usize = 58;
 
 struct Patterns {
@@ -32,17 +32,17 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
     }
 });
 
-/// Takes out of answers what is different each time.
+/// Removes the varying parts of responses.
 #[derive(Default)]
 pub(crate) struct Normal {
-    /// Names that the server makes up, and what is put in their place.
+    /// Patterns for generated names, and their replacements.
     made_up: Vec<(Regex, String)>,
 }
 
 impl Normal {
-    /// Sees what a request asks for. Names that the server makes up for it keep their beginning.
+    /// Registers a request. Names that the server generates for it keep their prefix.
     pub(crate) fn learn(&mut self, ask: &Ask) {
-        // Most bodies are JSON; in others there is no such thing.
+        // Most bodies are JSON; others have no generated names.
         let body: Value = serde_json::from_str(&ask.body).unwrap_or_default();
         if let Some(prefix) = body.pointer("/metadata/generateName").and_then(Value::as_str) {
             let prefix = &prefix[..prefix.len().min(PREFIX_BYTES_MAX)];
@@ -51,7 +51,7 @@ impl Normal {
         }
     }
 
-    /// The form in which answers are compared.
+    /// Returns a response in the form that is compared.
     pub(crate) fn form(&self, mut answer: Value, variables: &Variables) -> Value {
         self.reduce(&mut answer, variables);
         answer
@@ -99,13 +99,13 @@ impl Normal {
         text
     }
 
-    /// A sentence for people, without the versions and uids in it.
+    /// Removes versions and uids from a message.
     fn spoken(&self, text: &str, variables: &Variables) -> String {
         let mut text = self.anonymous(text);
         text = PATTERNS.said.replace_all(&text, "$1<version>").into_owned();
         for (name, value) in variables {
             if value.bytes().all(|byte| byte.is_ascii_digit()) {
-                // But not as a part of another number.
+                // But not if they are part of another number.
                 let whole = Regex::new(&format!(r"\b{value}\b")).expect("digits are a pattern");
                 text = whole.replace_all(&text, format!("<{name}>")).into_owned();
             }

@@ -1,4 +1,4 @@
-//! The requests, by topic. A topic is a test, in the order of its file.
+//! The requests, by topic. A topic is a test; its requests are sent in the order of the file.
 
 mod access;
 mod bodies;
@@ -18,5 +18,5 @@ mod selectors;
 mod status;
 mod watches;
 
-/// Most requests are about config maps, which have no rules of their own.
+/// Most requests are about config maps, which have no validation of their own.
 const MAPS: &str = "/api/v1/namespaces/<ns>/configmaps";

@@ -14,15 +14,15 @@ use super::script::{Read, Script, Step};
 use crate::http::{Answer, Ask, Http, Watch};
 use crate::servers::{Embedded, clients, real};
 
-/// What was saved of earlier answers, and `ns`.
+/// Values saved from earlier responses, and `ns`.
 pub(crate) type Variables = BTreeMap<&'static str, String>;
 
-/// Sends the requests to both servers, and fails where the answers differ and that is not known, or is known and not so.
+/// Sends the requests to both servers. Fails if there is an unknown difference, or if a known one is gone.
 pub(crate) async fn compare(script: Script) -> Result<()> {
     let embedded = Embedded::start().await?;
     let mut of_embedded = Side::new(embedded.http.clone(), script.topic).await?;
     let Some(real) = real().await? else {
-        // Whether the script itself makes sense can be seen on one server.
+        // One server suffices to check that the script itself is valid.
         of_embedded.answers(&script.steps).await?;
         return Ok(());
     };
@@ -33,7 +33,7 @@ pub(crate) async fn compare(script: Script) -> Result<()> {
     Ok(())
 }
 
-/// The same on servers that forget, after so many requests, all versions but the newest.
+/// Does the same, but compacts both servers after a number of requests.
 pub(crate) async fn compare_forgetting(script: Script, after: usize) -> Result<()> {
     let (before, then) = script.steps.split_at(after);
     let embedded = Embedded::start().await?;
@@ -44,7 +44,7 @@ pub(crate) async fn compare_forgetting(script: Script, after: usize) -> Result<(
     let Some(mut real) = RealKubernetes::start().await? else { return Ok(()) };
     let mut side = Side::new(clients(&real).await?, script.topic).await?;
     let mut of_real = side.answers(before).await?;
-    // kube-apiserver has a memory of its own, which ends with it.
+    // kube-apiserver has a watch cache of its own, which a restart clears.
     real.compact().await?;
     real.kill9()?;
     real.start_again().await?;
@@ -61,7 +61,7 @@ fn judge<'a>(script: &Script, answers: impl Iterator<Item = (&'a Value, &'a Valu
     assert!(report.is_empty(), "\n{report}");
 }
 
-/// The lines that say what is wrong; none if nothing is.
+/// Returns one line per problem.
 fn report(topic: &str, found: &[Difference]) -> String {
     let mut lines = String::new();
     for difference in found.iter().filter(|difference| !known::covers(difference)) {
@@ -75,7 +75,7 @@ fn report(topic: &str, found: &[Difference]) -> String {
     lines
 }
 
-/// One of the servers, and what it was found to answer.
+/// One of the servers, and its responses.
 struct Side {
     http: Http,
     variables: Variables,
@@ -93,7 +93,7 @@ impl Side {
         Ok(Self { http, variables, normal: Normal::default() })
     }
 
-    /// The answers, in the form in which they are compared.
+    /// Returns the responses, in the form that is compared.
     async fn answers(&mut self, steps: &[Step]) -> Result<Vec<Value>> {
         let mut answers = Vec::with_capacity(steps.len());
         for step in steps {
@@ -107,7 +107,7 @@ impl Side {
     }
 }
 
-/// A request with variables in their places.
+/// Returns a request with its variables replaced.
 fn filled(ask: &Ask, variables: &Variables) -> Ask {
     let mut ask = ask.clone();
     for (name, value) in variables {
@@ -152,7 +152,7 @@ async fn answer(http: &Http, ask: &Ask, step: &Step, variables: &mut Variables) 
     }))
 }
 
-/// What a watch says.
+/// Returns the events of a watch.
 async fn told(mut watch: Watch, read: Read) -> Result<Value> {
     let mut events = Vec::new();
     let mut end = "open";

@@ -1,10 +1,10 @@
-//! What is sent to both servers: requests in their order, each with a name.
+//! Scripts: named requests that are sent to both servers in order.
 
 use serde_json::Value;
 
 use crate::http::{Ask, JSON, JSON_PATCH, MERGE_PATCH, User};
 
-/// What there are scripts about: what is known to differ is about one of these.
+/// The topics of scripts. Each known difference belongs to one of them.
 pub(crate) const TOPICS: [&str; 26] = [
     "access",
     "bodies",
@@ -34,9 +34,10 @@ pub(crate) const TOPICS: [&str; 26] = [
     "watch-end",
 ];
 
-/// Requests about one topic, one after the other, in a namespace of their own.
+/// Requests about one topic, sent one after the other, in a namespace of their own.
 ///
-/// In paths and bodies `<ns>` is the namespace, and `<name>` what an earlier answer was [saved](Step::save) as.
+/// In paths and bodies, `<ns>` stands for the namespace, and `<name>` for a value [saved](Step::save) from an earlier
+/// response.
 #[derive(Debug)]
 pub(crate) struct Script {
     pub(crate) topic: &'static str,
@@ -49,21 +50,21 @@ pub(crate) struct Step {
     pub(crate) id: String,
     pub(crate) ask: Ask,
     pub(crate) read: Read,
-    /// Names, and where in the answer they are from.
+    /// Names, and the places in the response where their values are.
     pub(crate) saves: Vec<(&'static str, &'static str)>,
 }
 
-/// What is read of an answer.
+/// The part of a response that is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Read {
     Whole,
-    /// So many events of a watch, which is then closed.
+    /// This many events of a watch, which is then closed.
     Events(usize),
     /// All events, until the watch ends.
     UntilEnd,
-    /// The answer, once it is 200 and there is something here: a definition is served a moment after it is made.
+    /// The response, once it is a 200 and has a value here: a definition is served a moment after it is created.
     OnceThere(&'static str),
-    /// The answer, once it is 404.
+    /// The response, once it is a 404.
     OnceGone,
 }
 
@@ -110,7 +111,7 @@ impl Script {
         self.send(name, "DELETE", path)
     }
 
-    /// A watch, of which so many events are read.
+    /// Adds a watch, of which this many events are read.
     pub(crate) fn watch(&mut self, name: &str, path: &str, events: usize) -> &mut Step {
         let step = self.send(name, "GET", path);
         step.read = Read::Events(events);
@@ -131,7 +132,7 @@ impl Script {
         step
     }
 
-    /// A watch that ends by itself.
+    /// Adds a watch that ends by itself.
     pub(crate) fn watch_to_the_end(&mut self, name: &str, path: &str) -> &mut Step {
         let step = self.send(name, "GET", path);
         step.read = Read::UntilEnd;
@@ -169,13 +170,13 @@ impl Step {
         self
     }
 
-    /// What is waited for has something here.
+    /// Waits until the response has a value at this place.
     pub(crate) fn with(&mut self, pointer: &'static str) -> &mut Self {
         self.read = Read::OnceThere(pointer);
         self
     }
 
-    /// Keeps a part of the answer for later requests.
+    /// Saves a part of the response for later requests.
     pub(crate) fn save(&mut self, name: &'static str, pointer: &'static str) -> &mut Self {
         self.saves.push((name, pointer));
         self

@@ -1,4 +1,4 @@
-//! `docs/differences.md`, from what is known.
+//! Generates `docs/differences.md` from the known differences.
 
 use std::path::Path;
 use std::{env, fs};
@@ -10,7 +10,7 @@ use crate::differential::script::TOPICS;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/differences.md");
 
-/// Set, the document is written instead of compared.
+/// If this is set, the document is written instead of compared.
 const WRITE: &str = "WRITE_DIFFERENCES";
 
 const BEGINNING: &str = "\

@@ -1,4 +1,4 @@
-//! Who may not.
+//! Requests without permission.
 
 use anyhow::Result;
 use serde_json::json;

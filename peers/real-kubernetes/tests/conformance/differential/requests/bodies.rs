@@ -1,4 +1,4 @@
-//! Bodies that are not what they should be.
+//! Invalid bodies.
 
 use anyhow::Result;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Custom resources: definitions, what they serve, and how that ends.
+//! Custom resources: definitions, the objects that they serve, and their deletion.
 
 use anyhow::Result;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Deletes: at once, later, under conditions, many together.
+//! Deletes: immediate, graceful, with preconditions, and of collections.
 
 use anyhow::Result;
 use serde_json::{Value, json};

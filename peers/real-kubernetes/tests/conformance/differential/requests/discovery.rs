@@ -1,4 +1,4 @@
-//! What the servers say they serve.
+//! Discovery.
 
 use anyhow::Result;
 

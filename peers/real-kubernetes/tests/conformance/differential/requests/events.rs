@@ -1,4 +1,4 @@
-//! Events, which two groups share.
+//! Events, which belong to two groups.
 
 use anyhow::Result;
 use serde_json::json;
@@ -13,7 +13,7 @@ async fn events_are_shared_alike() -> Result<()> {
     let group = "/apis/events.k8s.io/v1/namespaces/<ns>/events";
     let about = json!({"kind": "Pod", "name": "a", "namespace": "<ns>", "uid": "u"});
     script.get("list", core).save("start", "/metadata/resourceVersion");
-    // All that the two have in common, so that nothing is left to be filled in.
+    // All fields that the two groups share, so that none is defaulted.
     let old = json!({
         "metadata": {"name": "old"}, "involvedObject": about, "reason": "R", "message": "M",
         "type": "Warning", "count": 2, "source": {"component": "me", "host": "h"},

@@ -1,4 +1,4 @@
-//! One object of each kind that people use: what a server makes of it.
+//! One object of each common kind, and how a server completes it.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn selector() -> Value {
     json!({"matchLabels": {"app": "a"}})
 }
 
-/// The kind's name, the path of its collection and an object without what is the same for all.
+/// The name of a kind, the path of its collection, and an object without the fields that are the same for all.
 type Example = (&'static str, &'static str, Value);
 
 fn core() -> Vec<Example> {

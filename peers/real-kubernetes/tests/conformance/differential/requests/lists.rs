@@ -1,4 +1,4 @@
-//! Lists: pages, versions, and which options go together.
+//! Lists: pages, versions, and combinations of options.
 
 use anyhow::Result;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::super::run::{compare, compare_forgetting};
 use super::super::script::Script;
 use super::MAPS;
 
-/// Makes `a` to `e`, and saves the version of the first and the last.
+/// Creates `a` to `e`, and saves the version of the first and the last.
 fn scene(topic: &'static str) -> Script {
     let mut script = Script::new(topic);
     for name in ["a", "b", "c", "d", "e"] {
@@ -113,7 +113,7 @@ async fn versions_are_forgotten_alike() -> Result<()> {
     script.watch_to_the_end("watch", &list("watch=1&resourceVersion=<first>"));
     let expired = script.get("next-page", &list("limit=1&continue=<token>"));
     expired.save("onwards", "/metadata/continue");
-    // Goes on with what is there now.
+    // Continues with the current state.
     let next = script.get("onwards", &list("limit=1&continue=<onwards>"));
     next.save("last", "/metadata/continue");
     script.get("last", &list("continue=<last>"));

@@ -1,4 +1,4 @@
-//! What metadata may be.
+//! Validation of metadata.
 
 use anyhow::Result;
 use serde_json::{Value, json};

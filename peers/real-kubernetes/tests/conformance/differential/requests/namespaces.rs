@@ -1,4 +1,4 @@
-//! Namespaces come, and go slowly.
+//! Namespaces are created, and terminate slowly.
 
 use anyhow::Result;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Objects as they are made, read, changed and deleted.
+//! Objects are created, read, updated and deleted.
 
 use anyhow::Result;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Pods, which take time to end.
+//! Pods, which terminate gracefully.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::super::run::compare;
 use super::super::script::Script;
 
 const PODS: &str = "/api/v1/namespaces/<ns>/pods";
-/// Where the defaults of a spec are not the question.
+/// Used where the defaults of a spec do not matter.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";

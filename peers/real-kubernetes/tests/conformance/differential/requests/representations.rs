@@ -1,4 +1,4 @@
-//! Objects as tables, as metadata, and as what is not served.
+//! Objects as tables, as metadata, and in unsupported representations.
 
 use anyhow::Result;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Selectors: what they choose, and what is said of those that are wrong.
+//! Selectors: the objects that they match, and the errors of invalid ones.
 
 use anyhow::Result;
 use serde_json::json;
@@ -116,7 +116,7 @@ fn escaped(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
         match byte {
-            // The place of a variable stays one.
+            // Placeholders of variables are kept.
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' => out.push(byte.into()),
             _ => out.push_str(&format!("%{byte:02X}")),
         }

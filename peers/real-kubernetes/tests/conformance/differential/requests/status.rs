@@ -1,4 +1,4 @@
-//! The wall between spec and status, and generations.
+//! The separation of spec and status, and generations.
 
 use anyhow::Result;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::super::run::compare;
 use super::super::script::Script;
 use crate::scene::deployment;
 
-/// Where defaults of a kind are not the question.
+/// Used where the defaults of a kind do not matter.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn status_is_apart_alike() -> Result<()> {
     compare(script).await
 }
 
-/// What a write to the status does to metadata is up to each kind.
+/// How a write to the status affects metadata depends on the kind.
 #[tokio::test]
 async fn metadata_are_taken_with_a_status_alike() -> Result<()> {
     let mut script = Script::new("status-metadata");

@@ -1,4 +1,4 @@
-//! Watches: what they begin with, what they say, how they end.
+//! Watches: their start, their events and their end.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn labelled(name: &str, colour: &str) -> Value {
     json!({"metadata": {"name": name, "labels": {"colour": colour}}})
 }
 
-/// Something has happened to `a`, `b` and `c`, since the version `<start>`.
+/// Changes `a`, `b` and `c` after the version `<start>`.
 fn history(topic: &'static str) -> Script {
     let mut script = Script::new(topic);
     script.get("scene-list", MAPS).save("start", "/metadata/resourceVersion");
