@@ -1,9 +1,9 @@
-//! JSON as ranges of bytes: what there is, without building it.
+//! JSON as ranges of bytes, without building values.
 //!
-//! Everything here is checked as RFC 8259 has it, takes one pass, keeps its nesting in a few words
-//! instead of on the stack of the thread, and can be given any bytes. Only that strings are UTF-8
-//! is left to the code that reads it. [`ValueEnd`] alone checks next to nothing: it finds where a
-//! value ends while that still arrives, so that a bad one can be skipped.
+//! Everything here validates as RFC 8259 requires, takes one pass, tracks nesting in a few words instead of
+//! on the thread's stack, and accepts any bytes. Only UTF-8 in strings is not checked; that is left to the
+//! code that reads them. [`ValueEnd`] is the exception: it checks next to nothing, and finds the end of a
+//! value that is still arriving, so that a bad one can be skipped.
 
 mod children;
 mod text;
@@ -20,7 +20,7 @@ use crate::Error;
 /// `serde_json` decodes 127 levels; deeper objects can be stored, but not decoded as a whole.
 pub(crate) const DEPTH_MAX: usize = 512;
 
-/// Where bytes stop being JSON, and what was expected there. Never what is there instead.
+/// The position at which bytes stop being JSON, and what was expected there. Never what is there instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{expected} expected at byte {at}")]
 pub(crate) struct Syntax {
@@ -38,7 +38,7 @@ fn bad<T>(at: usize, expected: &'static str) -> Result<T, Syntax> {
     Err(Syntax { at, expected })
 }
 
-/// The end of the value that starts at `at`, or after white space from there.
+/// Returns the end of the value that starts at `at`, or after white space from there.
 pub(crate) fn skip(json: &[u8], at: usize) -> Result<usize, Syntax> {
     let mut open = Open::default();
     let mut at = space(json, at);
@@ -63,7 +63,7 @@ pub(crate) fn skip(json: &[u8], at: usize) -> Result<usize, Syntax> {
             },
             _ => scalar(json, at)?,
         };
-        // A value has ended, and with it perhaps what it is in.
+        // A value has ended, and perhaps the values that contain it.
         loop {
             let Some(object) = open.innermost() else { return Ok(at) };
             at = space(json, at);
@@ -86,7 +86,7 @@ pub(crate) fn skip(json: &[u8], at: usize) -> Result<usize, Syntax> {
     }
 }
 
-/// The whole text is one value, with white space around at most: the range of the value.
+/// Checks that the whole text is one value, apart from surrounding white space, and returns its range.
 pub(crate) fn whole(json: &[u8]) -> Result<Range<usize>, Syntax> {
     let start = space(json, 0);
     let end = skip(json, start)?;
@@ -94,13 +94,13 @@ pub(crate) fn whole(json: &[u8]) -> Result<Range<usize>, Syntax> {
     Ok(start..end)
 }
 
-/// Nothing but white space from here.
+/// Checks that only white space follows.
 pub(crate) fn at_end(json: &[u8], at: usize) -> Result<(), Syntax> {
     let at = space(json, at);
     if at == json.len() { Ok(()) } else { bad(at, "the end") }
 }
 
-/// Where the next byte is that is no white space.
+/// Returns the position of the next byte that is not white space.
 pub(crate) fn space(json: &[u8], mut at: usize) -> usize {
     while matches!(json.get(at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
         at += 1;
@@ -108,13 +108,13 @@ pub(crate) fn space(json: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of an empty object or array that starts at `at`, or (as `Err`) where its first child is.
+/// Returns the end of an empty object or array that starts at `at`, or (as `Err`) where its first child starts.
 fn enter(json: &[u8], at: usize, close: u8) -> Result<usize, usize> {
     let first = space(json, at + 1);
     if json.get(first) == Some(&close) { Ok(first + 1) } else { Err(first) }
 }
 
-/// A key and its colon: where the value starts.
+/// Reads a key and its colon, and returns where the value starts.
 fn key(json: &[u8], at: usize) -> Result<usize, Syntax> {
     if json.get(at) != Some(&b'"') {
         return bad(at, "a key");
@@ -122,13 +122,13 @@ fn key(json: &[u8], at: usize) -> Result<usize, Syntax> {
     colon(json, string(json, at + 1)?)
 }
 
-/// Where the value of a key starts that ended at `at`.
+/// Returns where the value starts whose key ended at `at`.
 fn colon(json: &[u8], at: usize) -> Result<usize, Syntax> {
     let at = space(json, at);
     if json.get(at) == Some(&b':') { Ok(space(json, at + 1)) } else { bad(at, "':'") }
 }
 
-/// The end of a string, past its quote; `at` is past its first one.
+/// Returns the end of a string, after its closing quote; `at` is after its opening quote.
 fn string(json: &[u8], mut at: usize) -> Result<usize, Syntax> {
     loop {
         at = plain(json, at);
@@ -140,10 +140,10 @@ fn string(json: &[u8], mut at: usize) -> Result<usize, Syntax> {
     }
 }
 
-/// Where the next byte is that is a quote, a backslash or a control character, or the end.
+/// Returns the position of the next quote, backslash or control character, or the end.
 ///
-/// Eight bytes at a time. Most strings of an object are shorter than what a call to memchr costs,
-/// and memchr does not find control characters, which have no place in a string.
+/// Examines eight bytes at a time. Most strings in an object are too short for a call to memchr to pay off,
+/// and memchr does not find control characters, which are invalid in strings.
 fn plain(json: &[u8], mut at: usize) -> usize {
     while let Some(eight) = json.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
         match special(u64::from_le_bytes(eight)) {
@@ -157,8 +157,8 @@ fn plain(json: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The high bit of the first byte that is a quote, a backslash or a control character. Bytes after
-/// it may be wrong about themselves, because of the borrow; that is why only the first counts.
+/// Returns the high bit of the first byte that is a quote, a backslash or a control character. Because of the
+/// borrow, the bits of later bytes may be wrong, so only the first one counts.
 fn special(eight: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
     const HIGHS: u64 = ONES << 7;
@@ -168,7 +168,7 @@ fn special(eight: u64) -> u64 {
     (zero(quote) | zero(backslash) | (eight.wrapping_sub(ONES * 0x20) & !eight)) & HIGHS
 }
 
-/// Past what follows a backslash.
+/// Returns the position after an escape; `at` is after the backslash.
 fn escape(json: &[u8], at: usize) -> Result<usize, Syntax> {
     match json.get(at) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
@@ -180,7 +180,7 @@ fn escape(json: &[u8], at: usize) -> Result<usize, Syntax> {
     }
 }
 
-/// The end of a number or of one of the three words.
+/// Returns the end of a number, or of `true`, `false` or `null`.
 fn scalar(json: &[u8], at: usize) -> Result<usize, Syntax> {
     let word = |word: &[u8]| match json.get(at..at + word.len()) {
         Some(found) if found == word => Ok(at + word.len()),
@@ -210,7 +210,7 @@ fn number(json: &[u8], mut at: usize) -> Result<usize, Syntax> {
     Ok(at)
 }
 
-/// One digit or more.
+/// Returns the end of one or more digits.
 fn digits(json: &[u8], at: usize) -> Result<usize, Syntax> {
     let rest = json.get(at..).unwrap_or_default();
     match rest.iter().take_while(|byte| byte.is_ascii_digit()).count() {
@@ -219,7 +219,7 @@ fn digits(json: &[u8], at: usize) -> Result<usize, Syntax> {
     }
 }
 
-/// Copies a part of the JSON without the cuts, which are in their order and in that part.
+/// Copies a part of the JSON without the cuts, which are in order and within that part.
 pub(crate) fn copy_without(
     json: &[u8],
     part: Range<usize>,
@@ -234,7 +234,7 @@ pub(crate) fn copy_without(
     copy.extend_from_slice(&json[from..part.end]);
 }
 
-/// The objects (set) and arrays (not) that are open, innermost last.
+/// The open objects (set) and arrays (not set), innermost last.
 #[derive(Default)]
 struct Open {
     depth: usize,

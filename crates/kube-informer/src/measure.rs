@@ -10,7 +10,8 @@ pub(crate) use on::{Histogram, Stopwatch};
 #[cfg(not(feature = "metrics"))]
 pub(crate) use off::{Histogram, Stopwatch};
 
-/// The buckets of client-go's and controller-runtime's work queues, in seconds: ten times longer each.
+/// The buckets of client-go's and controller-runtime's work queues, in seconds, each ten times the previous
+/// one.
 pub(crate) const QUEUE_SECONDS: &[f64] =
     &[1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0];
 
@@ -18,18 +19,18 @@ pub(crate) const QUEUE_SECONDS: &[f64] =
 pub(crate) const PROCESSING_SECONDS: &[f64] =
     &[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// Callbacks take from less than a microsecond to, where they block, seconds.
+/// The buckets for callbacks, which take from less than a microsecond to seconds, if they block.
 pub(crate) const CALLBACK_SECONDS: &[f64] = &[1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
 
-/// Lists take from milliseconds to the minutes that a server may need for one.
+/// The buckets for lists, which take from milliseconds to minutes.
 pub(crate) const LIST_SECONDS: &[f64] =
     &[0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
 
-/// Servers end watches after five to ten minutes; shorter ones were cut off.
+/// The buckets for watches. Servers end them after five to ten minutes; shorter ones were cut off.
 pub(crate) const WATCH_SECONDS: &[f64] =
     &[0.1, 1.0, 10.0, 30.0, 60.0, 120.0, 300.0, 420.0, 600.0, 900.0];
 
-/// Objects of a list, or events of a watch.
+/// The buckets for objects of a list, or events of a watch.
 pub(crate) const ITEMS: &[f64] = &[0.0, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6];
 
 /// The buckets of controller-runtime's reconciles, in seconds.
@@ -39,7 +40,7 @@ pub(crate) const RECONCILE_SECONDS: &[f64] = &[
     25.0, 30.0, 40.0, 50.0, 60.0,
 ];
 
-/// A number that only grows. Statuses include some, so counts exist without the feature too.
+/// A counter. Statuses include some, so counters exist without the feature too.
 #[derive(Default)]
 pub(crate) struct Count(AtomicU64);
 
@@ -60,7 +61,7 @@ mod on {
 
     /// A histogram. Recording takes no lock and allocates nothing.
     pub(crate) struct Histogram {
-        /// The greatest value of each bucket but the last, which has none.
+        /// The upper bound of each bucket except the last, which has none.
         bounds: &'static [f64],
         counts: Box<[AtomicU64]>,
         /// The bits of an `f64`.
@@ -84,7 +85,7 @@ mod on {
             self.record(duration.as_secs_f64());
         }
 
-        /// The sum of all values, and how many there were in each bucket, each with its bound.
+        /// Returns the sum of all values, and the number of values in each bucket, with its bound.
         pub(crate) fn read(&self) -> (f64, Vec<(f64, u64)>) {
             let bounds = self.bounds.iter().copied().chain([f64::INFINITY]);
             let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
@@ -92,7 +93,7 @@ mod on {
         }
     }
 
-    /// Measures how long something takes.
+    /// Measures elapsed time.
     pub(crate) struct Stopwatch(Instant);
 
     impl Stopwatch {

@@ -1,23 +1,23 @@
-//! Requests out, bytes in, events out: all that is known of HTTP and of what servers send.
+//! HTTP requests and the decoding of responses: everything that depends on what servers send.
 //!
-//! Nothing here panics on any bytes, and nothing is buffered beyond [`OBJECT_BYTES_MAX`] and one
-//! chunk. A bad object becomes a value that says so, not the end of a stream.
+//! Nothing here panics on any input, and no more than [`OBJECT_BYTES_MAX`] and one chunk is buffered. A bad
+//! object becomes a value that says so; it does not end the stream.
 
-// How messages of protobuf are written.
+// The encoding of protobuf messages.
 mod protobuf;
 
-// What is asked.
+// Requests.
 mod endpoint;
 mod query;
 mod request;
 mod target;
 
-// Whether that is answered, and what is said if not.
+// Whether a request succeeded, and the error if not.
 mod response;
 mod status;
 mod transport;
 
-// What comes.
+// The content of responses.
 mod expected;
 mod item;
 mod items;
@@ -29,7 +29,7 @@ pub(crate) use endpoint::{Endpoint, Patch};
 pub use item::{ListItem, WatchItem};
 pub(crate) use items::Items;
 use items::Reader;
-/// For modules that are given one and only pass it on.
+/// Re-exported for modules that only pass them on.
 pub(crate) use kube_client::{Api, Client};
 pub(crate) use list::ListReader;
 pub(crate) use query::{ListQuery, WatchQuery};
@@ -40,15 +40,15 @@ pub(crate) use target::Target;
 pub(crate) use transport::{failed, timed_out};
 pub(crate) use watch::WatchReader;
 
-/// The largest object that is read. etcd takes no request over 1.5 MiB unless told otherwise, and
-/// JSON can be several times as long as what is stored. Beyond this something is wrong, and the
-/// process should not run out of memory over it.
+/// The size of the largest object that is read. etcd accepts no request over 1.5 MiB by default, and JSON can
+/// be several times as long as the stored form. A larger object is a sign of a fault, which should not
+/// exhaust the memory of the process.
 pub(crate) const OBJECT_BYTES_MAX: usize = 64 << 20;
 
-/// What a buffer may keep for the next object once a large one has left it.
+/// The capacity that a buffer may keep for the next object after a large one.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
 
-/// Gives back what one large object has left behind.
+/// Releases the memory that a large object has left behind.
 fn shrink(buffer: &mut Vec<u8>) {
     if buffer.capacity() > BUFFER_BYTES_KEPT && buffer.len() < BUFFER_BYTES_KEPT {
         buffer.shrink_to(BUFFER_BYTES_KEPT);

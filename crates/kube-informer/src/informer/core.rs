@@ -1,4 +1,4 @@
-//! The informer itself: no `K` anywhere, compiled once.
+//! The untyped informer: without a `K`, so that it is compiled once.
 
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
@@ -32,15 +32,15 @@ use crate::{
 
 pub(crate) struct Core {
     name: Arc<str>,
-    /// One, or one for each of several namespaces.
+    /// One source, or one for each of several namespaces.
     sources: Vec<Arc<dyn ListWatch>>,
     pub(crate) store: Arc<Store>,
     pub(crate) processor: Arc<Processor>,
     pub(super) observed: Arc<Observed>,
     failures: Failures,
-    /// The queues between the reflectors and the writer, once it runs.
+    /// The queues between the reflectors and the writer, once the informer runs.
     queues: Mutex<Vec<DeltaFifo>>,
-    /// How long it takes to write what was queued, and to tell the handlers.
+    /// How long it takes to write queued changes and distribute them to the handlers.
     pub(crate) processing: Histogram,
     versions: watch::Sender<ResourceVersion>,
     pub(super) tuning: Tuning,
@@ -54,18 +54,19 @@ pub(crate) struct Core {
 pub(crate) struct Tuning {
     pub(crate) reflector: Settings,
     pub(crate) seed: Option<u64>,
-    /// How many objects a dictionary is trained on, if not as many as are worth it.
+    /// The number of objects that a dictionary is trained on, instead of the default.
     pub(crate) train_on: Option<usize>,
-    /// The resource, if that is known.
+    /// The resource, if known.
     #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "only metrics name it"))]
     pub(crate) resource: Option<Arc<ApiResource>>,
-    /// Where the objects come from, if that is one place of which there can be a snapshot.
+    /// The origin of the objects, if it is a single one that can be snapshotted.
     pub(crate) origin: Option<Arc<Origin>>,
-    /// The snapshot to begin with.
+    /// The snapshot to start from.
     pub(crate) warm_start: Option<PathBuf>,
 }
 
-/// The task of an informer. However that ends (its runtime may be shut down), so does the informer.
+/// The task of an informer. However the task ends, even by a shutdown of its runtime, the informer ends with
+/// it.
 struct Running(Arc<Core>);
 
 impl Drop for Running {
@@ -80,7 +81,7 @@ impl Core {
         Self::on(source.name().into(), vec![source], Store::new(), tuning)
     }
 
-    /// The same for several namespaces, each with a source of its own.
+    /// Creates an informer for several namespaces, each with its own source.
     pub(crate) fn of_namespaces(
         name: Arc<str>,
         sources: Vec<(Arc<str>, Arc<dyn ListWatch>)>,
@@ -118,12 +119,12 @@ impl Core {
         (core, Alive::new(move || stop.cancel()))
     }
 
-    /// Calls these with every error for as long as they are held elsewhere.
+    /// Calls these with every error for as long as other code holds them.
     pub(crate) fn observe_errors(&self, on_error: &[OnError]) {
         self.observed.observe_errors(on_error);
     }
 
-    /// Runs it on the current runtime. Once is enough, twice does no harm.
+    /// Runs the informer on the current runtime. Calling this again has no effect.
     pub(crate) fn start(self: &Arc<Self>) {
         if self.stop.is_cancelled() || self.started.swap(true, Ordering::SeqCst) {
             return;
@@ -143,7 +144,7 @@ impl Core {
         self.queues.lock().clone_from(&queues);
         tokio::select! {
             biased;
-            // They end before they are told to only where a source panics.
+            // Without a stop, reflectors end only if a source panics.
             _ = reflecting.join_next() => {
                 if !self.stop.is_cancelled() {
                     tracing::error!(informer = %self.name, "the source of the informer panicked");
@@ -155,7 +156,7 @@ impl Core {
         while reflecting.join_next().await.is_some() {}
     }
 
-    /// Tells everybody that it is over.
+    /// Notifies everything that waits that the informer has ended.
     fn ended(&self) {
         let queues = std::mem::take(&mut *self.queues.lock());
         drop(queues);
@@ -165,7 +166,7 @@ impl Core {
 
     /// Mirrors a source into a queue.
     fn reflect(&self, part: usize, reflecting: &mut JoinSet<DeltaFifo>) -> DeltaFifo {
-        // The queue's view of what is known must not keep the informer running.
+        // The queue's view of the cache must not keep the informer running.
         let queue = DeltaFifo::in_order(Lister::new(self.store.clone(), None));
         let observer = PartObserver { observed: self.observed.clone(), part };
         let mut reflector = Reflector::shared(self.sources[part].clone(), queue.clone())
@@ -184,17 +185,17 @@ impl Core {
         queue
     }
 
-    /// The one writer of the cache.
+    /// Runs the only writer of the cache.
     async fn process(&self, queues: &[DeltaFifo]) {
         let mut turn = 0;
-        // Made once and not for each change: making and dropping them takes locks.
+        // Created once rather than for each change: creating and dropping them takes locks.
         let mut stopped = pin!(self.stop.cancelled());
         let mut resync_due = pin!(self.resync_due());
         loop {
             tokio::select! {
                 biased;
                 () = &mut stopped => return,
-                // Before what may never end.
+                // Before the branch that may always be ready.
                 () = &mut resync_due => {
                     self.processor.resync(Instant::now());
                     resync_due.set(self.resync_due());
@@ -208,14 +209,14 @@ impl Core {
         }
     }
 
-    /// Changes, of the queue whose turn it is or the next one that has any.
+    /// Waits for changes, from the queue whose turn it is or the next one that has any.
     async fn next(&self, queues: &[DeltaFifo], turn: usize) -> (usize, Vec<Delta>) {
         self.processor.ready().await;
         poll_fn(|context| next(queues, turn, context)).await
     }
 
-    /// Writes them, and tells every handler. The cache is always at least as new as what a handler is
-    /// told.
+    /// Writes changes, and distributes them to every handler. The cache is always at least as new as the
+    /// events that a handler has received.
     fn apply(&self, part: usize, deltas: Vec<Delta>) {
         let took = Stopwatch::start();
         self.failures.note(part, &deltas);
@@ -225,7 +226,7 @@ impl Core {
         took.record(&self.processing);
     }
 
-    /// Ready when some handler is due for a resync.
+    /// Waits until a handler is due for a resync.
     async fn resync_due(&self) {
         loop {
             let changed = self.processor.resync_changed().notified();
@@ -254,7 +255,7 @@ impl Core {
 
     pub(crate) fn stop(&self) {
         self.stop.cancel();
-        // Where nothing runs there is no task that would say so.
+        // If the informer was never started, no task will do this.
         if !self.started.swap(true, Ordering::SeqCst) {
             self.ended();
         }
@@ -270,12 +271,12 @@ impl Core {
         self.tasks.wait().await;
     }
 
-    /// All tasks that it has, callbacks included.
+    /// Returns all tasks of the informer, including those of callbacks.
     pub(crate) fn tasks(&self) -> &TaskTracker {
         &self.tasks
     }
 
-    /// Ready when it has been stopped, or is gone: this does not keep it.
+    /// Waits until the informer has been stopped or dropped. Does not keep it running.
     pub(crate) fn until_stopped(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut progress = self.observed.progress.subscribe();
         async move { _ = progress.wait_for(|progress| progress.stopped).await }
@@ -293,7 +294,7 @@ impl Core {
         self.observed.staleness()
     }
 
-    /// Writes what is in the cache into a file.
+    /// Writes the content of the cache to a file.
     pub(crate) async fn snapshot(&self, path: &Path, with_secrets: bool) -> Result<()> {
         let origin = self.tuning.origin.as_ref().ok_or_else(Error::no_snapshot)?;
         let refused = |why: &str| Err(Error::new(Cause::Snapshot, format!("{}: {why}", self.name)));
@@ -306,7 +307,7 @@ impl Core {
             return refused("there is nothing to take a snapshot of before it has synced");
         }
         let content = self.store.snapshot();
-        // The next run would lack these objects too, without an error that says so.
+        // Otherwise the next run would lack these objects too, without an error that says so.
         let failed = self.failures.len();
         if failed > 0 {
             return refused(&format!(
@@ -319,7 +320,7 @@ impl Core {
         origin.save(path, content).await
     }
 
-    /// How many changes wait to be written.
+    /// Returns the number of changes that wait to be written.
     #[cfg(feature = "metrics")]
     pub(crate) fn queued(&self) -> usize {
         self.queues.lock().iter().map(DeltaFifo::len).sum()
@@ -348,7 +349,7 @@ impl Core {
         loop {
             let stopped = progress.borrow_and_update().stopped;
             versions.mark_unchanged();
-            // In this order: what is synced has its version.
+            // In this order: once synced, the store has its version.
             let (synced, at) = (self.store.has_synced(), self.store.resource_version());
             match at.partial_cmp(&version) {
                 Some(order) if order.is_ge() => return Ok(()),
@@ -365,7 +366,7 @@ impl Core {
     }
 }
 
-/// What the next queue has that has something, beginning with the one whose turn it is.
+/// Returns the changes of the first queue that has any, starting with the one whose turn it is.
 fn next(queues: &[DeltaFifo], turn: usize, context: &mut Context<'_>) -> Poll<(usize, Vec<Delta>)> {
     for part in (turn..turn + queues.len()).map(|place| place % queues.len()) {
         if let Poll::Ready(Some(popped)) = queues[part].poll_pop_batch(context) {
@@ -381,7 +382,7 @@ impl Watched for Core {
     }
 
     fn status(&self) -> InformerStatus {
-        // Before the rest: within the literal, the state would stay locked until the last field is read.
+        // Read first: inside the literal, the state would stay locked until the last field is read.
         let state = self.observed.state.borrow().clone();
         InformerStatus {
             name: self.name.clone(),

@@ -1,4 +1,4 @@
-//! The lists and watches of an informer, counted.
+//! Counters of an informer's lists and watches.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 use crate::measure::{Count, Histogram, ITEMS, LIST_SECONDS, WATCH_SECONDS};
 use crate::{ErrorReport, Next};
 
-/// A watch that ends sooner, without an event, was hardly one. client-go counts by the same time.
+/// A watch that ends sooner and without an event counts as short. client-go uses the same duration.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 
-/// Counts of lists and watches since the informer was made, for metrics.
+/// Counts of lists and watches since the informer was created, for metrics.
 pub(crate) struct Reflections {
     pub(crate) lists: Count,
     pub(crate) list_duration: Histogram,
@@ -22,7 +22,7 @@ pub(crate) struct Reflections {
     pub(crate) items_per_watch: Histogram,
     /// Objects that could not be read or kept.
     pub(crate) skipped: Count,
-    /// Lists that replaced a cache because of an error, and watches that were resumed after one, by the error.
+    /// By error: lists that replaced the cache because of it, and watches that were resumed after it.
     relists: Mutex<BTreeMap<&'static str, u64>>,
     restarts: Mutex<BTreeMap<&'static str, u64>>,
 }

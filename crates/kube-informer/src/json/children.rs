@@ -1,34 +1,34 @@
-//! The members of an object, the elements of an array.
+//! The members of an object, or the elements of an array.
 
 use std::ops::Range;
 
 use super::{Syntax, bad, colon, skip, space, string};
 
-/// Goes through an object or an array.
+/// Iterates over an object or an array.
 ///
-/// As an iterator it skips (and so checks) every value. To look into a value instead of skipping
-/// it, use [`head`](Self::head) and [`close`](Self::close): nothing is looked at twice then.
+/// As an iterator it skips, and thereby checks, every value. To look into a value instead of skipping it, use
+/// [`head`](Self::head) and [`close`](Self::close), so that nothing is read twice.
 ///
-/// After an error it is at its end.
+/// After an error, the iteration is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Children<'a> {
     json: &'a [u8],
-    /// Where the next child starts, or past the closing bracket.
+    /// The start of the next child, or the position after the closing bracket.
     at: usize,
-    /// Where what came last ended: the opening bracket or the last value.
+    /// The end of the previous token: the opening bracket or the last value.
     before: usize,
     object: bool,
     open: bool,
 }
 
-/// The beginning of a child.
+/// The start of a child.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
-    /// Where it starts, with its key.
+    /// The position of the child, including its key.
     pub(crate) start: usize,
     /// The key between its quotes, as it is written; empty for an element of an array.
     pub(crate) key: Range<usize>,
-    /// Where its value starts.
+    /// The position of its value.
     pub(crate) value: usize,
 }
 
@@ -45,15 +45,15 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Returns the range to cut so that the child is removed together with one comma. With `first`, all children before this
-    /// one are cut too, and the comma is the one after it.
+    /// Returns the range to cut so that the child is removed together with one comma. With `first`, all
+    /// children before this one are cut too, and the comma is the one after it.
     pub(crate) fn extent(&self, first: bool) -> Range<usize> {
         if first { self.start..self.next } else { self.before..self.value.end }
     }
 }
 
 impl<'a> Children<'a> {
-    /// The children of the value at `at`, `None` if that is neither an object nor an array.
+    /// Returns the children of the value at `at`, or `None` if it is neither an object nor an array.
     pub(crate) fn of(json: &'a [u8], at: usize) -> Option<Self> {
         let at = space(json, at);
         let object = match json.get(at)? {
@@ -65,22 +65,22 @@ impl<'a> Children<'a> {
         Some(Self { json, at: space(json, before), before, object, open: true }.unless_empty())
     }
 
-    /// The members of the value at `at`, `None` if that is no object.
+    /// Returns the members of the value at `at`, or `None` if it is not an object.
     pub(crate) fn of_object(json: &'a [u8], at: usize) -> Option<Self> {
         Self::of(json, at).filter(|children| children.object)
     }
 
-    /// The elements of the value at `at`, `None` if that is no array.
+    /// Returns the elements of the value at `at`, or `None` if it is not an array.
     pub(crate) fn of_array(json: &'a [u8], at: usize) -> Option<Self> {
         Self::of(json, at).filter(|children| !children.object)
     }
 
-    /// Whether these are the members of an object.
+    /// Returns whether these are the members of an object.
     pub(crate) fn is_object(&self) -> bool {
         self.object
     }
 
-    /// The next child, `None` after the last. [`close`](Self::close) must follow.
+    /// Returns the start of the next child, or `None` after the last one. [`close`](Self::close) must follow.
     pub(crate) fn head(&mut self) -> Result<Option<Head>, Syntax> {
         if !self.open {
             return Ok(None);
@@ -102,7 +102,7 @@ impl<'a> Children<'a> {
         Ok(Head { start, key: start + 1..end - 1, value: colon(self.json, end)? })
     }
 
-    /// The value of the last [`head`](Self::head) ended at `end`.
+    /// Ends the child of the last [`head`](Self::head), whose value ended at `end`.
     pub(crate) fn close(&mut self, head: Head, end: usize) -> Result<Member, Syntax> {
         let before = std::mem::replace(&mut self.before, end);
         self.separator(end)?;
@@ -126,7 +126,7 @@ impl<'a> Children<'a> {
         Ok(())
     }
 
-    /// Skips what is left: where the object or array ends.
+    /// Skips the remaining children, and returns the end of the object or array.
     pub(crate) fn end(mut self) -> Result<usize, Syntax> {
         for member in &mut self {
             member?;

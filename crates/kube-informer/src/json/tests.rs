@@ -4,7 +4,7 @@ use serde_json::Value;
 use super::children::Member;
 use super::*;
 
-/// Any value, as text with any white space.
+/// Generates a value, as text with any white space.
 fn any_text() -> impl Strategy<Value = String> {
     let space = || "[ \n\r\t]{0,2}";
     let string = prop_oneof![
@@ -29,12 +29,12 @@ fn any_text() -> impl Strategy<Value = String> {
     (space(), value, space()).prop_map(|(a, value, b)| a + &value + &b)
 }
 
-/// `serde_json` refuses numbers that no f64 holds when it reads them, but not when it skips them.
+/// `serde_json` rejects numbers that do not fit an `f64` when it reads them, but not when it skips them.
 fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
 }
 
-/// Some bytes of a text replaced, so that it is probably none any more.
+/// Generates a text with some bytes replaced, which is probably no longer valid.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![
         proptest::sample::select(b"{}[]\",:\\ \n0-+.eEtfnu\x00\x1f\x7f\xc3\xff".to_vec()),
@@ -132,7 +132,7 @@ proptest! {
         let _ = super::text(&bytes);
         let _ = is_key(&bytes, "key");
         if let Some(children) = Children::of(&bytes, at) {
-            // It ends, with at most one error.
+            // The iteration ends, with at most one error.
             prop_assert!(children.filter(Result::is_err).count() <= 1);
         }
         let mut end = ValueEnd::default();

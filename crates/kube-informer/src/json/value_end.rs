@@ -2,9 +2,9 @@
 
 use super::{Syntax, bad, plain, space};
 
-/// Finds where one value ends while it arrives, looking at every byte once.
+/// Finds the end of a value while it arrives, looking at every byte once.
 ///
-/// Feed it the buffer that the value starts in, again and again as that grows:
+/// Feed it the buffer that the value starts in, repeatedly as the buffer grows:
 ///
 /// ```text
 /// let mut end = ValueEnd::default();
@@ -14,12 +14,11 @@ use super::{Syntax, bad, plain, space};
 /// }
 /// ```
 ///
-/// It only counts brackets outside of strings. So the value may not be JSON at all, which is for
-/// the one who reads it to say; what follows it can still be found. How large a buffer may get is
-/// for the caller to bound.
+/// It only counts brackets outside of strings. The value need not be valid JSON, which its reader has to
+/// check; the text after it can still be found. The caller has to limit the size of the buffer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ValueEnd {
-    /// How far the buffer has been looked at.
+    /// How much of the buffer has been examined.
     at: usize,
     depth: usize,
     inside: Inside,
@@ -27,7 +26,7 @@ pub(crate) struct ValueEnd {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Inside {
-    /// Only white space has come.
+    /// Only white space has arrived.
     #[default]
     Nothing,
     /// Between the brackets of an object or array.
@@ -38,13 +37,12 @@ enum Inside {
 }
 
 impl ValueEnd {
-    /// One past the value's end, or `None` while that has not come. The buffer must be the one of
-    /// the last time with more at its end. White space before the value belongs to it.
+    /// Returns the position after the value, or `None` while its end has not arrived. The buffer must be that
+    /// of the previous call with more at its end. White space before the value is part of it.
     ///
-    /// A number or word ends with the byte after it. Where the input ends instead, see
-    /// [`finish`](Self::finish).
+    /// A number or word ends with the byte after it. If the input ends instead, see [`finish`](Self::finish).
     ///
-    /// The error is that there is no value: a comma, a closing bracket, or nothing that JSON has.
+    /// Fails if there is no value: at a comma, a closing bracket, or a byte that cannot start a value.
     pub(crate) fn feed(&mut self, buffer: &[u8]) -> Result<Option<usize>, Syntax> {
         if self.inside == Inside::Nothing {
             self.at = space(buffer, self.at);
@@ -76,12 +74,12 @@ impl ValueEnd {
         Ok(self.is_over().then_some(self.at))
     }
 
-    /// The end of the value where the input ends with the buffer, or `None` if it was cut short.
+    /// Returns the end of the value if the input ends with the buffer, or `None` if the value was cut short.
     pub(crate) fn finish(&mut self, buffer: &[u8]) -> Result<Option<usize>, Syntax> {
         Ok(self.feed(buffer)?.or((self.inside == Inside::Scalar).then_some(buffer.len())))
     }
 
-    /// A string that is no part of anything leaves its quotes for no brackets at all.
+    /// Returns whether the value is complete. After a string outside of all brackets, the depth is zero too.
     fn is_over(&self) -> bool {
         self.depth == 0 && self.inside == Inside::Brackets
     }
@@ -94,7 +92,7 @@ impl ValueEnd {
         (self.at < buffer.len()).then_some(self.at)
     }
 
-    /// To the end of the string or of the buffer; past that by one if it ends with a backslash.
+    /// Advances to the end of the string or of the buffer, or one further if the buffer ends with a backslash.
     fn string(&mut self, buffer: &[u8]) {
         loop {
             self.at = plain(buffer, self.at);
@@ -105,14 +103,14 @@ impl ValueEnd {
                     self.inside = Inside::Brackets;
                     return;
                 }
-                // A backslash and what it escapes are passed together.
+                // A backslash is skipped together with the character that it escapes.
                 Some(b'\\') => self.at += 2,
                 Some(_) => self.at += 1,
             }
         }
     }
 
-    /// To the next string, or to the closing bracket, or to the end of the buffer.
+    /// Advances to the next string, the closing bracket or the end of the buffer.
     fn brackets(&mut self, buffer: &[u8]) {
         for (at, byte) in buffer.iter().enumerate().skip(self.at) {
             match byte {

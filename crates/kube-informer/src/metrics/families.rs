@@ -1,4 +1,4 @@
-//! The metrics by name: one table for each kind of thing.
+//! The metrics by name, one table per type of source.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::readings::{
     ReasonReading,
 };
 
-/// The store's version is shown by its last digits, as client-go does: so many fit into a float.
+/// The number of digits of the store's version that fit into a float. As in client-go, the last ones are shown.
 const VERSION_DIGITS: usize = 15;
 
 type Labels = Vec<(&'static str, String)>;
@@ -24,7 +24,7 @@ enum Value {
     Histogram(HistogramReading),
 }
 
-/// A metric: its name (without the `_total` that counters end in), its description, and its value, if it has one.
+/// A metric: its name (without the suffix `_total` of counters), its description, and its value, if it has one.
 type Family<R> = (&'static str, &'static str, fn(&R) -> Option<Value>);
 
 pub(super) fn encode(readings: &Readings, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -244,7 +244,7 @@ fn results(controller: &ControllerReading) -> impl Iterator<Item = ReasonReading
     })
 }
 
-/// Writes all metrics of one kind of thing. A metric without a value is left out.
+/// Writes all metrics of one type of source. A metric without a value is left out.
 fn table<R>(
     encoder: &mut DescriptorEncoder<'_>,
     families: &[Family<R>],

@@ -1,4 +1,4 @@
-//! The state of everything at the time of a scrape.
+//! The values of all metrics at the time of a scrape.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::wait::Watched as _;
 use crate::workqueue::{Measured, QueueStatus};
 use crate::{InformerStatus, Registration};
 
-/// Names contain namespaces and selectors, which can be long; more than this does not help to tell them apart.
+/// The limit for names, which contain namespaces and selectors. More does not help to distinguish them.
 const NAME_CHARS_MAX: usize = 200;
 
-/// Reads something, unless it is gone.
+/// Reads a source, unless it is gone.
 type Reader<R> = Box<dyn Fn() -> Option<R> + Send + Sync>;
 
-/// Everything that was added, held weakly.
+/// All sources that were added, held weakly.
 #[derive(Default)]
 pub(super) struct Sources {
     pub(super) informers: Vec<Reader<Vec<Arc<Core>>>>,
@@ -50,7 +50,7 @@ pub(super) struct HandlerReading {
     pub(super) registration: Registration,
 }
 
-/// How often something happened to an informer or a controller for a reason, or with a result.
+/// A count for an informer or a controller, by reason or result.
 pub(super) struct ReasonReading {
     pub(super) of: String,
     pub(super) reason: &'static str,
@@ -75,7 +75,7 @@ pub(super) struct ControllerReading {
     pub(super) reconcile_time: HistogramReading,
 }
 
-/// The values of a histogram: their sum, and how many there are in each bucket.
+/// The values of a histogram: their sum, and the number in each bucket.
 #[derive(Clone)]
 pub(super) struct HistogramReading {
     pub(super) sum: f64,
@@ -118,7 +118,7 @@ pub(super) fn controller(
 }
 
 impl QueueReading {
-    /// controller-runtime calls the queue by the controller's name too.
+    /// Names the queue after its controller, as controller-runtime does.
     pub(super) fn of_controller(self, controller: &str) -> Self {
         let name = name_of(controller);
         Self { controller: Some(name.clone()), name, ..self }
@@ -126,7 +126,7 @@ impl QueueReading {
 }
 
 impl Sources {
-    /// Reads everything, and forgets what is gone.
+    /// Reads all sources, and removes those that are gone.
     pub(super) fn read(&mut self) -> Readings {
         let mut cores: Vec<Arc<Core>> = Vec::new();
         for core in read(&mut self.informers).into_iter().flatten() {
@@ -185,7 +185,7 @@ fn name_of(name: &str) -> String {
     shown(name, NAME_CHARS_MAX).into_owned()
 }
 
-/// Gives names that occur more than once a number.
+/// Appends a number to names that occur more than once.
 fn tell_apart<'a>(names: impl IntoIterator<Item = &'a mut String>) {
     let mut known: HashMap<String, u32> = HashMap::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! Drives the protocol: does what the state machine says, and tells it what came of it.
+//! The driver of the protocol: executes the requests of the state machine, and reports the outcome to it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,11 +17,11 @@ use crate::error::Cause;
 use crate::list_watch::{ListItem, ListOptions, WatchItem, WatchOptions};
 use crate::{Error, ErrorReport, ListWatch, Next, Object, ResourceVersion, Result, State};
 
-/// A source that sends more than this when it is asked for one object is not read to its end.
+/// A source that sends more objects than this when asked for one is not read to its end.
 const VERSION_OBJECTS_MAX: usize = 1000;
 
-/// How much too early the timer of a watch may be before it is set again. Less than the time between bookmarks,
-/// which is a minute, and more than that between events.
+/// How much too early a watch's timer may fire before it is reset. Shorter than the minute between bookmarks,
+/// and longer than the time between events.
 const TIMER_SLACK: Duration = Duration::from_secs(10);
 
 pub(super) struct Driver<'a> {
@@ -30,10 +30,10 @@ pub(super) struct Driver<'a> {
     observers: Observers<'a>,
     machine: Machine,
     gather: Gather,
-    /// The store has taken the last list. If it has not, what it has may be of another history.
+    /// Whether the store has accepted the last list. If not, its content may be of another history.
     store_took_list: bool,
     began: Instant,
-    /// What errors are reported with: what it tries, not that it waited before.
+    /// The state that errors are reported with: the current attempt, rather than the wait before it.
     doing: State,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Begins with what an earlier run knew, if there is that.
+    /// Starts with the state of an earlier run, if there is one.
     async fn begin(&mut self, load: Load) -> Result<()> {
         self.doing = State::Listing;
         let Some((objects, version)) = load.await? else { return Ok(()) };
@@ -97,7 +97,7 @@ impl<'a> Driver<'a> {
         self.began.elapsed()
     }
 
-    /// One page.
+    /// Reads one page of a list.
     async fn list(&mut self, options: ListOptions) -> Result<()> {
         self.doing = State::Listing;
         if options.continue_token.is_none() {
@@ -134,7 +134,7 @@ impl<'a> Driver<'a> {
         Err(Error::new(Cause::Broken, "the list ended before it was complete"))
     }
 
-    /// A watch, or a streaming list that becomes one, until it ends.
+    /// Reads a watch, or a streaming list that becomes one, until it ends.
     async fn watch(&mut self, options: WatchOptions) -> Result<()> {
         let initial = options.send_initial_events;
         self.doing = State::Watching;
@@ -181,8 +181,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Ready once nothing has come for too long. The timer is not set again for every event, but often enough
-    /// that on a quiet watch, where a bookmark comes now and then, it never runs out in vain.
+    /// Completes once the watch has been silent for too long. The timer is not reset for every event, but
+    /// often enough that it never fires in vain on a quiet watch with an occasional bookmark.
     async fn alarm(machine: &Machine, began: Instant, mut timer: Pin<&mut Sleep>) -> Alarm {
         loop {
             let Some((patience, alarm)) = machine.patience(began.elapsed()) else {
@@ -200,7 +200,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// One thing that came on a watch.
+    /// Handles one item of a watch.
     async fn take(&mut self, item: WatchItem) -> Result<()> {
         let (seen, version) = match &item {
             WatchItem::Added(object) => (Seen::Added, object.resource_version()),
@@ -282,8 +282,8 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// The instance that the store has, if the object is unchanged: a relist then keeps nothing
-    /// twice. In another history, where that is not known yet, a version can be another state's.
+    /// Returns the store's instance if the object is unchanged, so that a relist keeps nothing twice. While
+    /// the history is not known, the same version may be a different state.
     fn known_or(&self, object: Object) -> Object {
         if self.gather.is_of_any_history() || !self.store_took_list {
             return object;
@@ -296,7 +296,7 @@ impl<'a> Driver<'a> {
         poll_fn(|context| self.store.poll_ready(context)).await;
     }
 
-    /// One object failed, and the rest goes on.
+    /// Reports an object that failed. The others are not affected.
     fn skipped(&mut self, error: &Error) {
         self.report(error.clone(), Next::SkipObject, 1);
     }
@@ -321,7 +321,7 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// The version that the server is at: that of a list of one object.
+/// Returns the server's current version, which is that of a list of one object.
 async fn server_version(list_watch: &dyn ListWatch) -> Option<ResourceVersion> {
     let options = ListOptions { limit: Some(1), ..ListOptions::default() };
     let mut items = list_watch.list(options).await.ok()?.take(VERSION_OBJECTS_MAX);

@@ -17,11 +17,11 @@ use super::{Call, Encoding, OBJECT_BYTES_MAX, Target, Verb, accept, failed, time
 use crate::object::Packer;
 use crate::{Error, Kind, Object, Result};
 
-/// How long an answer may take in all. A server gives up on a request within a minute and says so; the
-/// rest is for connecting. Without a limit a connection that died silently would hold a caller for ever.
+/// How long a request may take in total. A server gives up on a request within a minute and reports that; the
+/// rest is for connecting. Without a limit, a connection that died silently would block a caller forever.
 pub(crate) const ANSWER_WAIT_MAX: Duration = Duration::from_secs(75);
 
-/// One resource of a server in the scope of some object.
+/// A resource of a server, in the scope of an object.
 pub(crate) struct Endpoint {
     client: Client,
     target: Arc<Target>,
@@ -40,7 +40,7 @@ impl Endpoint {
         Self { client, target: Arc::new(target), wait_max: ANSWER_WAIT_MAX }
     }
 
-    /// Where an object is. An `Api` of all namespaces serves for objects of each of them.
+    /// Returns the endpoint of an object. An `Api` for all namespaces works for objects in each of them.
     pub(crate) fn of<K: Kind + Clone>(api: &Api<K>, object: &Object<K>) -> Result<Self> {
         let path = api.resource_url();
         let mut target = Target::from_path(path, api.namespace()).ok_or_else(|| {
@@ -60,12 +60,12 @@ impl Endpoint {
         Ok(Self::new(api.clone().into_client(), target))
     }
 
-    /// With another limit than [`ANSWER_WAIT_MAX`].
+    /// Sets a limit other than [`ANSWER_WAIT_MAX`].
     pub(crate) fn wait_max(self, wait_max: Duration) -> Self {
         Self { wait_max, ..self }
     }
 
-    /// The newest state of an object, which no cache of the server's answers for.
+    /// Returns the most recent state of an object, not one from the server's cache.
     pub(crate) async fn get(&self, name: &str) -> Result<Object> {
         let path = format!("{}/{}", self.target.path()?, segment(name)?);
         self.send(Verb::Get, Method::GET, path, None).await
@@ -76,7 +76,7 @@ impl Endpoint {
         self.send(Verb::Create, Method::POST, self.target.path()?, body).await
     }
 
-    /// Fails with a conflict if the object on the server is not at the version of this one.
+    /// Replaces an object. Fails with a conflict if the server's object is not at the version of this one.
     pub(crate) async fn update(&self, name: &str, object: &Value) -> Result<Object> {
         let path = format!("{}/{}", self.target.path()?, segment(name)?);
         self.send(Verb::Update, Method::PUT, path, Some(("application/json", object))).await
@@ -113,7 +113,7 @@ impl Endpoint {
         };
         let mut request =
             request.map_err(|_| Error::invalid(format!("cannot {call}: no such name can be")))?;
-        // kube names its tracing span by this.
+        // kube names its tracing span after this.
         request.extensions_mut().insert(verb.as_str());
         let answer = timeout(self.wait_max, self.answer(request, &call)).await;
         let answer = answer.map_err(|_| timed_out(&call, self.wait_max, false))??;
@@ -137,7 +137,7 @@ impl Endpoint {
     }
 }
 
-/// A name as part of a path. The names of some kinds have characters that mean something there.
+/// Returns a name as part of a path. The names of some kinds have characters that are special there.
 fn segment(name: &str) -> Result<String> {
     if matches!(name, "" | "." | "..") || name.contains(['/', '%']) {
         return Err(Error::invalid(format!("{name:?} cannot be the name of an object")));

@@ -1,7 +1,7 @@
-//! Whether what came is of the kind that was asked for.
+//! Checks that received objects are of the requested kind.
 //!
-//! Of a list that is not, nothing can be trusted. An event that is not is left out, and says nothing of
-//! the resource: its name would be that of something else.
+//! A list of another kind is rejected as a whole. An event of another kind is skipped, and has no effect on the
+//! resource, because its name belongs to a different object.
 
 use super::Call;
 use super::payload::SaidTypes;
@@ -12,10 +12,10 @@ use crate::{Error, Result};
 const PARTIAL: &str = "PartialObjectMetadata";
 const META_GROUP: &str = "meta.k8s.io/";
 
-/// How much of a kind is repeated.
+/// How much of a kind is shown in errors.
 const KIND_CHARS_MAX: usize = 100;
 
-/// An object of a watch. One that does not say what it is, is taken for what was asked for.
+/// Checks an object of a watch. An object without a kind is assumed to be of the requested one.
 pub(crate) fn check_object(said: &SaidTypes<'_>, call: &Call) -> Result<()> {
     let Some(kind) = said.kind.as_deref() else { return Ok(()) };
     let version = said.api_version.as_deref().unwrap_or_default();
@@ -35,7 +35,7 @@ pub(crate) fn check_object(said: &SaidTypes<'_>, call: &Call) -> Result<()> {
     Err(Error::new(Cause::Unreadable { key: None }, text))
 }
 
-/// A list. What its kind is called is up to whoever defined the resource.
+/// Checks a list. The author of a resource chooses the name of its list kind.
 pub(crate) fn check_list(kind: &str, version: &str, call: &Call) -> Result<()> {
     let target = &call.target;
     let right = match (version.strip_prefix(META_GROUP), kind) {

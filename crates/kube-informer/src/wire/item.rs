@@ -1,49 +1,48 @@
-//! The parts of lists and watches.
+//! The items of lists and watches.
 
 use crate::{Error, Object, ResourceVersion};
 
-/// A part of a list.
+/// An item of a list.
 #[derive(Clone, Debug)]
 pub enum ListItem {
     /// An object.
     Object(Object),
-    /// An object that cannot be kept, and why; its key, if that could be read, is in the error.
+    /// An object that cannot be kept, and why. If the object's key could be read, it is in the error.
     Unreadable(Error),
     /// The end of the page.
     End {
         /// The version of the list.
         resource_version: ResourceVersion,
-        /// There is more.
+        /// The token for the next page, if there is one.
         continue_token: Option<String>,
     },
 }
 
-/// A part of a watch.
+/// An item of a watch.
 #[derive(Clone, Debug)]
 pub enum WatchItem {
-    /// Came to be, or into the selection.
+    /// The object was created, or now matches the selector.
     Added(Object),
-    /// Changed.
+    /// The object changed.
     Modified(Object),
-    /// Went, or out of the selection.
+    /// The object was deleted, or no longer matches the selector.
     Deleted(Object),
-    /// An event that cannot be used, and why: its object cannot be kept, is of another kind, or the
-    /// event is of an unknown type. The key of the object, if that could be read and is known to be
-    /// one of this resource, is in the error.
+    /// An event that cannot be used, and why: its object cannot be kept or is of another kind, or the event
+    /// is of an unknown type. If the object's key could be read and belongs to this resource, it is in the
+    /// error.
     Unreadable {
-        /// Why, and which.
+        /// The reason, and the key.
         error: Error,
-        /// The version of the object, if that could be read; empty if the event does not count as
-        /// one of this resource.
+        /// The version of the object, if it could be read; empty if the event does not belong to this resource.
         resource_version: ResourceVersion,
-        /// The event was that it went.
+        /// Whether the event was a deletion.
         deleted: bool,
     },
-    /// Nothing older than this will come.
+    /// A bookmark: no event with an older version will follow.
     Bookmark {
-        /// The version.
+        /// The version of the bookmark.
         resource_version: ResourceVersion,
-        /// The initial events are over.
+        /// Whether this ends the initial events.
         initial_events_end: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! The items of an answer, as its body arrives.
+//! The items of a response, as its body arrives.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,29 +13,29 @@ use tokio::time::{Sleep, sleep};
 use super::{Call, failed, timed_out};
 use crate::Result;
 
-/// Makes items of bytes: [`push`](Self::push) a chunk, take the [`next`](Self::next) items until there
-/// are none, and [`finish`](Self::finish) where the body ends.
+/// Decodes bytes into items. [`push`](Self::push) a chunk, take the [`next`](Self::next) items until there
+/// are none, and [`finish`](Self::finish) at the end of the body.
 pub(crate) trait Reader {
     type Item;
 
-    /// What is read, for errors.
+    /// Returns the request that is answered, for errors.
     fn call(&self) -> &Call;
 
-    /// Takes a chunk. The items of the chunks before it must have been taken.
+    /// Adds a chunk. All items of earlier chunks must have been taken.
     fn push(&mut self, chunk: Bytes);
 
-    /// The next item, `None` until more has come. Nothing follows an error.
+    /// Returns the next item, or `None` until more has arrived. Nothing follows an error.
     fn next(&mut self) -> Option<Result<Self::Item>>;
 
-    /// What the end of the body makes of the rest.
+    /// Ends the body, and returns the last item or an error, if any.
     fn finish(&mut self) -> Option<Result<Self::Item>>;
 }
 
-/// Everything that a reader makes of a body. An error is the last item.
+/// A stream of the items of a body. An error is the last item.
 pub(crate) struct Items<R> {
-    /// `None` once the end or an error has been given out.
+    /// `None` once the end or an error has been returned.
     open: Option<(R, Body)>,
-    /// How long nothing may come before the connection is taken for dead.
+    /// How long the body may be silent before the connection counts as dead.
     silence_max: Option<Duration>,
     silence: Option<Pin<Box<Sleep>>>,
 }
@@ -45,7 +45,7 @@ impl<R: Reader> Items<R> {
         Self { open: Some((reader, body)), silence_max, silence: None }
     }
 
-    /// Ready once nothing has come for too long.
+    /// Completes once the body has been silent for too long.
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<Duration> {
         let Some(wait) = self.silence_max else { return Poll::Pending };
         let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(wait)));
@@ -67,7 +67,7 @@ impl<R: Reader + Unpin> Stream for Items<R> {
             }
             match Pin::new(body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
-                    // Trailers are not for us.
+                    // Trailers are ignored.
                     if let Ok(chunk) = frame.into_data() {
                         reader.push(chunk);
                     }

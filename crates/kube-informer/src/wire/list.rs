@@ -1,4 +1,4 @@
-//! A list, item by item, while it arrives.
+//! A list, read item by item while it arrives.
 
 mod json;
 mod protobuf;
@@ -19,16 +19,17 @@ use crate::{Error, Result};
 use json::JsonSyntax;
 use protobuf::ProtobufSyntax;
 
-/// How much is repeated of the `Status` that came instead of a list.
+/// How much of a `Status` in place of a list is shown in errors.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// Longer than any kind or version that there is.
+/// Longer than any existing kind or version.
 const TYPE_BYTES_MAX: usize = 1 << 10;
 
 /// Reads a list.
 ///
-/// It holds one item and one chunk. The parts of the list may be in any order: custom resources
-/// come with `items` before `kind` and `metadata`. So what was taken counts only with the end.
+/// It holds one item and one chunk. The parts of the list may be in any order: custom resources have `items`
+/// before `kind` and `metadata`. The items that were taken therefore count only once the end has been
+/// reached.
 pub(crate) struct ListReader {
     list: PartialList,
     syntax: Syntax,
@@ -40,22 +41,22 @@ enum Syntax {
     Protobuf(ProtobufSyntax),
 }
 
-/// A list as far as it has come, in whatever encoding.
+/// The part of a list that has arrived, in either encoding.
 struct PartialList {
     call: Call,
     packer: Arc<Packer>,
     bytes_max: usize,
-    /// What came and has not been taken, from `start` on.
+    /// Bytes that have arrived; those from `start` on have not been consumed.
     buffer: Vec<u8>,
     start: usize,
-    /// How much of the body was before the buffer, to say where a mistake is.
+    /// The number of bytes of the body before the buffer, for positions in errors.
     dropped: usize,
     seen: Seen,
-    /// What items are that do not say it themselves.
+    /// The types of items that do not have their own.
     types: Option<Types>,
 }
 
-/// The parts of a list, and of a `Status` that may have come instead.
+/// The parts of a list, and of a `Status` in place of one.
 #[derive(Default)]
 struct Seen {
     kind: Option<String>,
@@ -133,7 +134,7 @@ impl Reader for ListReader {
         None
     }
 
-    /// The end of the list, or that there is none.
+    /// Returns the end of the list, or an error if it is incomplete.
     fn finish(&mut self) -> Option<Result<ListItem>> {
         let is_whole = match &self.syntax {
             Syntax::Json(json) => json.is_at_end(),
@@ -161,17 +162,17 @@ impl PartialList {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// Bytes that have come and have not been taken.
+    /// Returns the bytes that have arrived and have not been consumed.
     fn rest(&self) -> &[u8] {
         &self.buffer[self.start..]
     }
 
-    /// Where the rest begins in the body.
+    /// Returns the position of the rest in the body.
     fn position(&self) -> usize {
         self.dropped + self.start
     }
 
-    /// Refuses a value of `len` bytes, the first of them at `start`, if no object may be so long.
+    /// Fails if a value of `len` bytes is longer than an object may be.
     fn check_len(&self, len: usize) -> Result<()> {
         if len <= self.bytes_max {
             return Ok(());
@@ -202,14 +203,14 @@ impl PartialList {
         }
     }
 
-    /// Takes the metadata of the list, `None` if it could not be read.
+    /// Records the metadata of the list, or fails if it is `None` and could not be read.
     fn take_metadata(&mut self, metadata: Option<ListMeta>) -> Result<()> {
         let unreadable = || self.protocol("the metadata of the list cannot be read");
         self.seen.metadata = metadata.ok_or_else(unreadable)?;
         Ok(())
     }
 
-    /// All parts have come: are they those of a list?
+    /// Checks that all parts together form a list of the requested kind.
     fn check(&self) -> Result<()> {
         let Seen { kind, api_version, items, reason, message, .. } = &self.seen;
         let Some(kind) = kind else {
@@ -234,7 +235,7 @@ impl PartialList {
 }
 
 impl Seen {
-    /// A `PodList` has pods. A kind that comes after the items comes too late to say so.
+    /// Returns the types of items: a `PodList` has pods. A kind that arrives after the items is too late.
     fn item_types(&self) -> Option<Types> {
         let kind = self.kind.as_deref()?.strip_suffix("List").filter(|kind| !kind.is_empty())?;
         Some(Types { api_version: self.api_version.clone()?, kind: kind.to_owned() })

@@ -1,4 +1,4 @@
-//! An object as it came, in either encoding, and a look into it no further than needed.
+//! An object as received, in either encoding, of which no more is decoded than needed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,15 +15,15 @@ use crate::json::{Children, is_key, text};
 use crate::object::{Packer, Types};
 use crate::{Error, Object, ObjectKey, ResourceVersion, Result};
 
-/// An object as it came.
+/// An object as received.
 #[derive(Clone, Copy)]
 pub(crate) enum Payload<'a> {
     Json(&'a [u8]),
-    /// A message, with the kind that its envelope or its list says.
+    /// A message, with the kind from its envelope or its list.
     Protobuf(Envelope<'a>),
 }
 
-/// The types that an object names.
+/// The types that an object declares.
 #[derive(Default, Debug)]
 pub(crate) struct SaidTypes<'a> {
     pub(crate) kind: Option<Cow<'a, str>>,
@@ -38,7 +38,7 @@ pub(crate) struct Bookmark {
 }
 
 impl<'a> Payload<'a> {
-    /// Takes a message for an object of these types if its envelope does not say what it is.
+    /// Returns an object from an envelope, with these types if the envelope declares none.
     pub(crate) fn of_envelope(mut envelope: Envelope<'a>, types: Option<&'a Types>) -> Self {
         if let Some(Types { api_version, kind }) = types
             && envelope.kind.is_empty()
@@ -55,7 +55,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// The types of an object. Servers write both before all else, so that little is looked at.
+    /// Returns the types of an object. Servers write both first, so little has to be read.
     pub(crate) fn types(&self) -> SaidTypes<'a> {
         match *self {
             Self::Json(json) => types_in_json(json),
@@ -69,7 +69,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Packs the object. `types` are those of objects that do not say theirs.
+    /// Packs the object. `types` are those of objects that declare none.
     pub(crate) fn pack(&self, packer: &Packer, types: Option<&Types>) -> Result<Object> {
         match *self {
             Self::Json(json) => packer.pack(json, types),
@@ -84,8 +84,8 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Which object it is that cannot be packed, as far as that can be read: the packer may have stopped
-    /// before it came to the name.
+    /// Adds the identity of an object that cannot be packed to the error, if it can be read: the packer may
+    /// have stopped before it reached the name.
     pub(crate) fn identified(&self, error: Error) -> (Error, ResourceVersion) {
         let Identity { namespace, name, resource_version } =
             self.metadata::<Identity<'_>>().unwrap_or_default();
@@ -124,7 +124,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// The object as a `Status`, `None` if it is none.
+    /// Returns the object as a `Status`, or `None` if it is not one.
     pub(crate) fn status(&self) -> Option<Status> {
         match self {
             Self::Json(json) => status::of_json(json),
@@ -132,11 +132,11 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// The metadata, also of an object that is broken behind it.
+    /// Returns the metadata, even of an object that is broken after it.
     fn metadata<T: Deserialize<'a>>(&self) -> Option<T> {
         let mut found = None;
         let seed = MetadataOnly(&mut found);
-        // Whether all of it could be read does not matter.
+        // It does not matter whether all of it could be read.
         match self {
             Self::Json(json) => {
                 drop(seed.deserialize(&mut serde_json::Deserializer::from_slice(json)));
@@ -161,7 +161,7 @@ struct Identity<'a> {
     resource_version: Cow<'a, str>,
 }
 
-/// Keeps the metadata of an object as soon as it was read.
+/// Keeps the metadata of an object as soon as it has been read.
 struct MetadataOnly<'m, T>(&'m mut Option<T>);
 
 impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for MetadataOnly<'_, T> {
@@ -208,7 +208,7 @@ fn types_in_json(object: &[u8]) -> SaidTypes<'_> {
     said
 }
 
-/// The text of a value in JSON that is a string.
+/// Returns the text of a JSON value that is a string.
 pub(crate) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     text(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?)
 }

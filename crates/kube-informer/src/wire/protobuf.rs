@@ -1,28 +1,28 @@
-//! Protobuf as far as the readers have to know it: where fields begin and end, and which fields a list has.
+//! The subset of protobuf that the readers need: the extent of fields, and the fields of a list.
 
 use kube_schema::{Field, Message, Shape, Type, message};
 
-/// The longest number: ten bytes with seven bits each.
+/// The length of the longest number: ten bytes of seven bits each.
 const VARINT_BYTES_MAX: usize = 10;
 
-/// The beginning of a field.
+/// The start of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Head {
     pub(crate) number: u32,
-    /// The bytes of the tag, and of the length or the number that follows it.
+    /// The number of bytes of the tag, and of the length or number that follows it.
     pub(crate) bytes: usize,
-    /// The length of what follows the head: `None` if the field is a number, which is part of the head.
+    /// The length of the content after the head; `None` if the field is a number, which is part of the head.
     pub(crate) len: Option<usize>,
 }
 
-/// Bytes that no encoder of Kubernetes writes.
+/// Bytes that no Kubernetes encoder writes.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Malformed;
 
 impl Head {
-    /// Reads the head that the bytes begin with, `None` while a part of it is missing.
+    /// Reads the head at the start of the bytes. Returns `None` while a part of it is missing.
     ///
-    /// Groups, which protobuf gave up long ago, are malformed.
+    /// Groups, which protobuf has long deprecated, count as malformed.
     pub(crate) fn read(bytes: &[u8]) -> Result<Option<Self>, Malformed> {
         let Some((tag, tag_bytes)) = varint(bytes)? else { return Ok(None) };
         let tag = u32::try_from(tag).map_err(|_| Malformed)?;
@@ -51,7 +51,7 @@ fn fixed(bytes: &[u8], len: usize) -> Option<usize> {
     (bytes.len() >= len).then_some(len)
 }
 
-/// A number and how many bytes it takes.
+/// Returns a number, and how many bytes it takes.
 fn varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, Malformed> {
     let mut value = 0;
     for (at, byte) in bytes.iter().take(VARINT_BYTES_MAX).enumerate() {
@@ -66,7 +66,8 @@ fn varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, Malformed> {
     Ok(None)
 }
 
-/// The text fields of a message that is whole, in order. `None` stands for what is malformed, and is the last.
+/// Returns the string fields of a complete message, in order. `None` stands for malformed bytes, and is the
+/// last item.
 pub(crate) fn texts(mut message: &[u8]) -> impl Iterator<Item = Option<(u32, &str)>> {
     std::iter::from_fn(move || {
         loop {
@@ -99,7 +100,7 @@ pub(crate) struct ListFields {
 }
 
 impl ListFields {
-    /// Finds the fields of the list of a kind. `None` if the tables do not have the kind, or no list of it.
+    /// Finds the fields of a kind's list. Returns `None` if the tables do not have the kind or its list.
     pub(crate) fn of(api_version: &str, kind: &str) -> Option<Self> {
         let object = message(api_version, kind)?;
         let list = message(api_version, &format!("{kind}List"))?;
@@ -166,7 +167,7 @@ mod tests {
         }
         let older = ListFields::of("meta.k8s.io/v1beta1", "PartialObjectMetadata").unwrap();
         assert_eq!((older.metadata.number(), older.items.number()), (2, 1));
-        // A custom resource may be called as what is in every group.
+        // A custom resource may have the name of a kind that every group has.
         for (api_version, kind) in [
             ("example.com/v1", "Status"),
             ("example.com/v1", "Widget"),

@@ -1,5 +1,5 @@
-//! Query strings. kube's own drop `resourceVersion=0` where there is a limit, which turns a list
-//! from the server's cache into one from etcd.
+//! Query strings. kube's own drop `resourceVersion=0` if there is a limit, which turns a list from the
+//! server's cache into one from etcd.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use form_urlencoded::Serializer;
 
 use super::Target;
 
-/// What one LIST asks for.
+/// The parameters of a LIST.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct ListQuery<'a> {
-    /// Empty for the most recent, `0` for anything, any other for that or newer.
+    /// Empty for the most recent version, `0` for any, and otherwise for this version or a newer one.
     pub(crate) resource_version: &'a str,
-    /// The page size; 0 for all at once.
+    /// The page size; 0 for everything at once.
     pub(crate) limit: u32,
-    /// The token of the page before; empty for the first.
+    /// The token from the previous page; empty for the first.
     pub(crate) continue_token: &'a str,
 }
 
-/// What one WATCH asks for.
+/// The parameters of a WATCH.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct WatchQuery<'a> {
     pub(crate) resource_version: &'a str,
@@ -32,18 +32,18 @@ impl ListQuery<'_> {
         if self.limit > 0 {
             query.append_pair("limit", &self.limit.to_string());
         }
-        // The token has the version in it, and servers refuse both together.
+        // The token includes the version, and servers reject both together.
         if !self.continue_token.is_empty() {
             query.append_pair("continue", self.continue_token);
             return query.finish();
         }
         match self.resource_version {
             "" => {}
-            // "Any" is what this means without a match, and as good a cache as there is answers.
+            // Without a match this means "any", which the server answers from its cache.
             "0" => {
                 query.append_pair("resourceVersion", "0");
             }
-            // With a limit and without a match this would mean exactly that version.
+            // With a limit and without a match, this would mean exactly that version.
             version => {
                 query.append_pair("resourceVersion", version);
                 query.append_pair("resourceVersionMatch", "NotOlderThan");
@@ -66,7 +66,7 @@ impl WatchQuery<'_> {
             query.append_pair("resourceVersionMatch", "NotOlderThan");
         }
         if let Some(timeout) = self.timeout {
-            // Zero would mean that the server chooses.
+            // Zero would let the server choose.
             query.append_pair("timeoutSeconds", &timeout.as_secs().max(1).to_string());
         }
         query.finish()

@@ -1,4 +1,4 @@
-//! Requests, and what errors call them.
+//! Requests, and their names in errors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use super::Target;
 use crate::{Error, Result};
 
 const PROTOBUF_OBJECT: &str = "application/vnd.kubernetes.protobuf,application/json";
-/// A server that cannot leave out what is not metadata sends all of it.
+/// A server that cannot reduce objects to their metadata sends them whole.
 const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 const PROTOBUF_METADATA_LIST: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
      application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
-/// Of a watch, and of answers that are one object.
+/// For watches, and for responses that are one object.
 const METADATA_OBJECT: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 const PROTOBUF_METADATA_OBJECT: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
      application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
-/// What is done to a resource, as RBAC calls it.
+/// An action on a resource, named as in RBAC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verb {
     List,
@@ -45,7 +45,7 @@ impl Verb {
     }
 }
 
-/// A request as errors name it: `list pods in namespace "web"`.
+/// A request, formatted for errors as in `list pods in namespace "web"`.
 #[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) verb: Verb,
@@ -62,14 +62,14 @@ impl fmt::Display for Call {
     }
 }
 
-/// An encoding of bodies. As what a request offers to take: this one, or JSON.
+/// An encoding of bodies. A request offers this one, and JSON as a fallback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Encoding {
     Json,
     Protobuf,
 }
 
-/// The media types that answer a call, in order of preference.
+/// Returns the media types that a call accepts, in order of preference.
 pub(super) fn accepted(call: &Call, offered: Encoding) -> &'static str {
     let is_list = call.verb == Verb::List;
     match (offered, call.target.metadata_only) {
@@ -82,16 +82,16 @@ pub(super) fn accepted(call: &Call, offered: Encoding) -> &'static str {
     }
 }
 
-/// The request for a list or watch, with the query string that was made for it.
+/// Creates the request for a list or watch with this query string.
 pub(crate) fn request(call: &Call, query: &str, offered: Encoding) -> Result<http::Request<Body>> {
     let mut request = http::Request::get(format!("{}?{query}", call.target.path()?))
         .header(ACCEPT, accepted(call, offered))
-        // Not gzip, although a list would be smaller: a server compresses each event of a watch on
-        // its own, and the layer that kube puts into clients reads the first of them only.
+        // Not gzip, although a list would be smaller: servers compress each event of a watch separately, and
+        // the layer that kube adds to clients only reads the first.
         .header(ACCEPT_ENCODING, "identity")
         .body(Body::empty())
         .map_err(|_| Error::invalid(format!("cannot {call}: the selectors are too long")))?;
-    // kube names its tracing span by this.
+    // kube names its tracing span after this.
     request.extensions_mut().insert(call.verb.as_str());
     Ok(request)
 }

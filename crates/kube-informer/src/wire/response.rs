@@ -1,4 +1,4 @@
-//! Whether an answer is one that can be read.
+//! Checks that a response can be read.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use super::status::STATUS_BYTES_MAX;
 use super::{Call, Encoding, status};
 use crate::{Error, Result};
 
-/// How long reading the answer of a server that says no may take; what has come by then is taken.
+/// How long reading an error response may take. The part that has arrived by then is used.
 const REFUSAL_WAIT_MAX: Duration = Duration::from_secs(5);
-/// How much of a header is looked at and repeated.
+/// How much of a header is examined, and shown in errors.
 const HEADER_CHARS_MAX: usize = 80;
 
-/// An answer that is what was asked for, as far as its head tells.
+/// A response that matches the request, judging by its head.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) body: Body,
     pub(crate) encoding: Encoding,
 }
 
-/// Checks the head of an answer to a request that offered to take an encoding.
+/// Checks the head of a response to a request that offered an encoding.
 pub(crate) async fn accept(
     response: Response<Body>,
     call: &Call,
@@ -37,7 +37,7 @@ pub(crate) async fn accept(
         return Err(status::answered(code.as_u16(), &head.headers, &body, call));
     }
     if !matches!(code, StatusCode::OK | StatusCode::CREATED) {
-        // Not followed: the token would go to whoever is there.
+        // Not followed: the token would go to an unknown host.
         let hint = if code.is_redirection() { ": is the server's address right?" } else { "" };
         let code = code.as_u16();
         return Err(Error::protocol(format!(
@@ -49,7 +49,7 @@ pub(crate) async fn accept(
     Ok(Answer { body, encoding })
 }
 
-/// As much of a body as came in time and is worth reading.
+/// Reads as much of a body as arrives in time and within the limit.
 async fn refusal(mut body: Body) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = async {
@@ -76,8 +76,8 @@ fn check_encoding(headers: &HeaderMap, call: &Call) -> Result<()> {
     }
 }
 
-/// Protobuf by its name, or JSON by its name, in UTF-8. An answer that does not say what it is, is taken for JSON, and
-/// seen to be.
+/// Returns the encoding that the content type declares: protobuf, or JSON in UTF-8. A response without a
+/// content type is assumed to be JSON, which the reader verifies.
 fn encoding(headers: &HeaderMap, call: &Call, offered: Encoding) -> Result<Encoding> {
     let Some(content_type) = shown(headers, CONTENT_TYPE) else { return Ok(Encoding::Json) };
     let mut parts = content_type.split(';').map(str::trim);
@@ -97,7 +97,7 @@ fn encoding(headers: &HeaderMap, call: &Call, offered: Encoding) -> Result<Encod
     )))
 }
 
-/// The beginning of a header in lower case, with what cannot be shown left out.
+/// Returns the start of a header in lower case, without control characters.
 fn shown(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let value = String::from_utf8_lossy(headers.get(name)?.as_bytes()).to_ascii_lowercase();
     let shown = value.trim().chars().filter(|c| !c.is_control());

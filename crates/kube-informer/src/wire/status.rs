@@ -1,4 +1,4 @@
-//! What the server says no with, in plain words.
+//! Error responses of servers, in plain words.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,23 +17,22 @@ use super::{Call, Verb};
 use crate::Error;
 use crate::error::Cause;
 
-/// The longest wait that a server can ask for. Servers under load ask for seconds; a proxy's
-/// maintenance page may ask for a day, and an informer that obeyed would stay blind long after.
-/// Five minutes are as long as the shortest watch.
+/// The longest wait that a server can request. Servers under load ask for seconds. A proxy's maintenance page
+/// may ask for a day, and an informer that complied would stay blind long after it ended. Five minutes are
+/// the length of the shortest watch.
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(300);
 
-/// What is read of a server that says no, as an answer or inside a watch. A `Status` is a few hundred
-/// bytes.
+/// How much of an error is read, whether as a response or inside a watch. A `Status` is a few hundred bytes.
 pub(crate) const STATUS_BYTES_MAX: usize = 64 << 10;
 
-/// How many causes of a `Status` are kept. Servers name one, or one for each field that is wrong.
+/// How many causes of a `Status` are kept. Servers name one, or one per invalid field.
 const CAUSES_MAX: usize = 16;
 
-/// Enough for the sentence of a server, and for the first line of a proxy.
+/// Enough for a server's message, and for the first line of a proxy's.
 const MESSAGE_CHARS_MAX: usize = 300;
 const EXCERPT_CHARS_MAX: usize = 100;
 
-/// An HTTP status of 400 or more as an error. Bodies that are no `Status` become one.
+/// Converts an HTTP status of 400 or more to an error. A body that is not a `Status` is converted to one.
 pub(crate) fn answered(code: u16, headers: &HeaderMap, body: &[u8], call: &Call) -> Error {
     let mut status = read(body).unwrap_or_else(|| made_of(code, body));
     if status.code < 400 {
@@ -43,16 +42,16 @@ pub(crate) fn answered(code: u16, headers: &HeaderMap, body: &[u8], call: &Call)
     error(status, asked, false, call)
 }
 
-/// The `Status` of an ERROR event as an error.
+/// Converts the `Status` of an ERROR event to an error.
 pub(crate) fn in_stream(status: Status, call: &Call) -> Error {
     let asked = retry_details(&status);
     error(status, asked, true, call)
 }
 
-/// One line of what a server wrote; `None` where there is nothing, or what should not be repeated.
+/// Returns one line of a server's text, or `None` if there is nothing, or nothing that may be repeated.
 pub(crate) fn excerpt(text: &str, chars_max: usize) -> Option<String> {
     let mut line = String::new();
-    // More than is shown, to see what should not be.
+    // Reads more than is shown, to detect text that must not be repeated.
     for c in text.trim_start().chars().take(4 * chars_max) {
         if !c.is_whitespace() && !c.is_control() {
             line.push(c);
@@ -71,13 +70,14 @@ pub(crate) fn excerpt(text: &str, chars_max: usize) -> Option<String> {
     Some(line)
 }
 
-/// Whether a text may have a token in it: some proxies show a request with its headers.
+/// Returns whether a text may contain a token: some proxies show a request with its headers.
 pub(super) fn names_credentials(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     lower.contains("bearer") || lower.contains("authorization")
 }
 
-/// The `Status` in a body of either encoding, `None` if it is none. Envelopes of protobuf begin as no JSON does.
+/// Reads the `Status` in a body of either encoding, or returns `None` if it is not one. No JSON starts like
+/// an envelope.
 fn read(body: &[u8]) -> Option<Status> {
     match Envelope::parse(body) {
         Ok(envelope) => of_protobuf(&envelope),
@@ -97,7 +97,7 @@ pub(crate) fn of_protobuf(envelope: &Envelope<'_>) -> Option<Status> {
     of_value(&value.ok()?)
 }
 
-/// A `Status` without trust: a number of the wrong size must not hide the rest.
+/// Reads an untrusted `Status`: a number that is out of range must not hide the rest.
 fn of_value(json: &Value) -> Option<Status> {
     if json["kind"] != "Status" {
         return None;
@@ -131,15 +131,15 @@ fn of_value(json: &Value) -> Option<Status> {
     })
 }
 
-/// A number, or the nearest that there is room for.
+/// Returns a number, or `None` if it is out of range.
 fn number<T: TryFrom<u64>>(value: &Value) -> Option<T> {
     T::try_from(value.as_u64()?).ok()
 }
 
-/// A `Status` for an answer that had none, such as the plain text of an unknown group or the page
-/// of a proxy.
+/// Creates a `Status` for a response without one, such as the plain text for an unknown group or a proxy's
+/// error page.
 fn made_of(code: u16, body: &[u8]) -> Status {
-    // Protobuf that is not understood is nothing to show.
+    // Protobuf that cannot be decoded is not shown.
     let body = if body.starts_with(b"k8s\0") { &[] } else { body };
     let text = String::from_utf8_lossy(body);
     let looks_like_html = text.trim_start().starts_with('<');
@@ -154,7 +154,7 @@ fn made_of(code: u16, body: &[u8]) -> Status {
     }
 }
 
-/// The title of a page: all that is worth repeating.
+/// Returns the title of a page, the only part worth repeating.
 fn title(html: &str) -> Option<&str> {
     // Same length: only ASCII letters are changed.
     let lower = html.to_ascii_lowercase();
@@ -163,17 +163,17 @@ fn title(html: &str) -> Option<&str> {
     Some(&html[start..end])
 }
 
-/// `Retry-After` in either of its forms. What is not in the future asks for nothing.
+/// Returns the wait of `Retry-After` in either form. A time that is not in the future means no wait.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Too many digits are too many seconds.
+        // A number that is too large for `u64` is simply a very long wait.
         return capped(text.parse().unwrap_or(u64::MAX));
     }
     let parser = DateTimeParser::new().relaxed_weekday(true);
     let date = |text: &str| parser.parse_timestamp(text).ok();
     let until = date(text)?;
-    // By the clock that the server has, if it tells: ours may be wrong.
+    // Measured by the server's clock, if it sends the time: the local one may be wrong.
     let now = headers.get(DATE).and_then(|now| date(now.to_str().ok()?));
     let seconds = until.as_second() - now.unwrap_or_else(Timestamp::now).as_second();
     capped(u64::try_from(seconds).ok()?)
@@ -190,7 +190,7 @@ fn capped(seconds: u64) -> Option<Duration> {
 fn error(status: Status, retry_after: Option<Duration>, in_stream: bool, call: &Call) -> Error {
     let code = status.code;
     let cause = Cause::Api { status: Box::new(status), retry_after, in_stream };
-    // The predicates are asked, so that the text never contradicts them.
+    // The text is derived from the predicates, so that it never contradicts them.
     let bare = Error::new(cause.clone(), "");
     let longer = if in_stream { " any longer" } else { "" };
     let mut text = format!("cannot {call}{longer} ({code}): {}", advice(&bare, call));
@@ -204,7 +204,7 @@ fn error(status: Status, retry_after: Option<Duration>, in_stream: bool, call: &
     Error::new(cause, text)
 }
 
-/// What is wrong, and what to do about it.
+/// Describes the problem, and how to solve it.
 fn advice(error: &Error, call: &Call) -> String {
     let target = &call.target;
     if error.is_unauthorized() {

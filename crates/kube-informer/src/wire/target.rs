@@ -1,4 +1,4 @@
-//! What requests are about.
+//! The subject of requests.
 
 use std::fmt::Write as _;
 
@@ -8,25 +8,25 @@ use super::protobuf::ListFields;
 use crate::object::Types;
 use crate::{Error, Result};
 
-/// Namespaces have names of DNS labels, which are no longer than this.
+/// Names of namespaces are DNS labels, which are no longer than this.
 const NAMESPACE_BYTES_MAX: usize = 63;
 
-/// One resource in one scope, and which of its objects, and how much of them.
+/// A resource in a scope, which of its objects, and whether only their metadata.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Target {
-    /// What comes before `/api` in paths; nearly always empty.
+    /// The part of paths before `/api`; nearly always empty.
     pub(crate) prefix: String,
     /// Empty for the core group.
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) plural: String,
-    /// `None` where only the server knows.
+    /// `None` if only the server knows.
     pub(crate) kind: Option<String>,
     /// `None` for cluster-scoped resources and for all namespaces.
     pub(crate) namespace: Option<String>,
-    /// Label selector; empty for all.
+    /// The label selector; empty for all.
     pub(crate) labels: String,
-    /// Field selector; empty for all.
+    /// The field selector; empty for all.
     pub(crate) fields: String,
     pub(crate) metadata_only: bool,
 }
@@ -42,7 +42,7 @@ impl Target {
         }
     }
 
-    /// From a path such as `/apis/apps/v1/namespaces/web/deployments`, as a kube `Api` has it.
+    /// Parses a path such as `/apis/apps/v1/namespaces/web/deployments`, as a kube `Api` has it.
     pub(crate) fn from_path(path: &str, namespace: Option<&str>) -> Option<Self> {
         let (scope, plural) = path.rsplit_once('/')?;
         let scope = match namespace {
@@ -66,7 +66,8 @@ impl Target {
         })
     }
 
-    /// The path of requests. A name that cannot be part of one is an error, not another path.
+    /// Returns the path of requests. A name that cannot be part of a path is an error, and never leads to
+    /// another path.
     pub(crate) fn path(&self) -> Result<String> {
         for (what, name) in
             [("group", &self.group), ("version", &self.version), ("plural", &self.plural)]
@@ -96,7 +97,7 @@ impl Target {
         Ok(path)
     }
 
-    /// `v1`, `apps/v1`.
+    /// Returns the API version, such as `v1` or `apps/v1`.
     pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() {
             return self.version.clone();
@@ -104,7 +105,7 @@ impl Target {
         format!("{}/{}", self.group, self.version)
     }
 
-    /// Whether this is [`api_version`](Self::api_version), without writing that.
+    /// Returns whether this is [`api_version`](Self::api_version), without allocating.
     pub(crate) fn is_api_version(&self, said: &str) -> bool {
         match said.rsplit_once('/') {
             Some((group, version)) => {
@@ -114,21 +115,21 @@ impl Target {
         }
     }
 
-    /// What objects are that do not say it themselves.
+    /// Returns the types of objects that do not declare their own.
     pub(crate) fn types(&self) -> Option<Types> {
         let kind = self.kind.clone()?;
         Some(Types { api_version: self.api_version(), kind })
     }
 
-    /// Whether servers have protobuf for it, and we know to read it: for the metadata of all objects, and for
-    /// built-in kinds.
+    /// Returns whether servers offer protobuf for this resource and it can be decoded here. That is so for
+    /// the metadata of all objects, and for built-in kinds.
     pub(crate) fn has_protobuf(&self) -> bool {
         let kind = self.kind.as_deref();
         self.metadata_only
             || kind.is_some_and(|kind| ListFields::of(&self.api_version(), kind).is_some())
     }
 
-    /// `pods`, `deployments.apps`: as `kubectl` and RBAC messages have it.
+    /// Returns `pods` or `deployments.apps`, as in messages of `kubectl` and RBAC.
     pub(crate) fn group_resource(&self) -> String {
         if self.group.is_empty() {
             return self.plural.clone();
@@ -136,7 +137,7 @@ impl Target {
         format!("{}.{}", self.plural, self.group)
     }
 
-    /// `pods`, `deployments.apps/v1 in web`, with the selectors.
+    /// Returns `pods` or `deployments.apps/v1 in web`, with the selectors.
     pub(crate) fn name(&self) -> String {
         let mut name = self.group_resource();
         if !self.group.is_empty() {
@@ -158,7 +159,7 @@ impl Target {
     }
 }
 
-/// Part of a path as it is, without a character that means something there.
+/// Returns whether a name can be part of a path, without characters that are special there.
 fn is_path_part(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     // "." and ".." would lead elsewhere.

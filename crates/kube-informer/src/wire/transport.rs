@@ -1,4 +1,4 @@
-//! When there is no answer, or only half of one.
+//! Errors of requests without a response, or with an incomplete one.
 
 use std::error::Error as StdError;
 use std::io;
@@ -13,16 +13,16 @@ use super::status::{excerpt, names_credentials};
 use crate::Error;
 use crate::error::Cause;
 
-/// How much of an error of the layers below is worth repeating.
+/// How much of an error from the layers below is shown.
 const LEVELS_MAX: usize = 3;
 const LEVEL_CHARS_MAX: usize = 120;
 
-/// What hyper-util says where there was no connection yet.
+/// hyper-util's message if there was no connection yet.
 const CONNECTING: &str = "client error (Connect)";
 
-/// An error of the client or of a body as one of ours.
+/// Converts an error of the client or of a body.
 ///
-/// Bodies break with `kube_client::Error::Service`, whatever the reason: the chain is asked.
+/// Bodies fail with `kube_client::Error::Service`, whatever the reason, so the chain of sources is searched.
 pub(crate) fn failed(error: kube_client::Error, call: &Call) -> Error {
     let ours = classified(&error, call);
     if may_be_shown(&error) { ours.caused_by(error) } else { ours }
@@ -48,9 +48,9 @@ fn classified(error: &kube_client::Error, call: &Call) -> Error {
     Error::new(cause, format!("cannot {call}: {what}{at}{details}"))
 }
 
-/// Whether an error of the client can be given to the program as it is. What it is made of must be
-/// an error of a connection, which quotes neither bodies nor credentials, and must not look as if it
-/// did: layers of the program's own can say anything.
+/// Returns whether an error of the client can be exposed as a source. It must be an error of a connection,
+/// which quotes neither bodies nor credentials, and its text must not look as if it did, because layers that
+/// the user adds can say anything.
 fn may_be_shown(error: &kube_client::Error) -> bool {
     use kube_client::Error::{HyperError, ReadEvents, Service};
     let of_connection = matches!(error, HyperError(_) | ReadEvents(_) | Service(_));
@@ -60,8 +60,8 @@ fn may_be_shown(error: &kube_client::Error) -> bool {
         && !chain(error).any(|level| names_credentials(&format!("{level} {level:?}")))
 }
 
-/// Only what it is: the text of such an error has what a credentials plugin wrote, which may be a
-/// token.
+/// Describes a credentials error by its type alone. Its text contains the output of a credentials plugin,
+/// which may be a token.
 fn credentials(error: &AuthError) -> String {
     match error {
         AuthError::ReadTokenFile(error, path) => {
@@ -78,13 +78,13 @@ fn credentials(error: &AuthError) -> String {
     }
 }
 
-/// No head of an answer, or none of the body, for so long.
+/// Returns the error for a response whose head, or the rest of whose body, did not arrive in time.
 pub(crate) fn timed_out(call: &Call, wait: Duration, body: bool) -> Error {
     let seconds = wait.as_secs();
     let text = if body {
         format!("cannot {call}: the answer began, and then nothing came for {seconds} s")
     } else {
-        // Such retries are all that would make a server that answers look like one that does not.
+        // Only such retries make a server that responds look as if it did not.
         format!(
             "cannot {call}: no answer within {seconds} s (kube's client retries 429, 503 and 504 \
              by itself unless its Config has default_retry = false)"
@@ -99,7 +99,8 @@ fn chain<'a>(
     successors(Some(error), |&error| error.source())
 }
 
-/// The first of its type. What an `io::Error` wraps is not always its source: looked for as well.
+/// Finds the first error of a type in the chain. The error that an `io::Error` wraps is not always its
+/// source, so it is checked as well.
 fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     chain(error).find_map(|error| {
         error
@@ -108,13 +109,13 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
     })
 }
 
-/// hyper-util has the address in what its `ConnectError` shows to programmers, and nowhere else.
+/// Returns the address, which only the `Debug` output of hyper-util's `ConnectError` contains.
 fn address(error: &(dyn StdError + 'static)) -> Option<SocketAddr> {
     let shown = connect_error(error)?;
     shown.split([',', ' ', '(']).find_map(|part| part.parse().ok())
 }
 
-/// hyper-util's own words for it: its type is not kept by all layers.
+/// Returns whether there was no connection yet, by hyper-util's message, because not all layers keep its type.
 fn was_connecting(error: &(dyn StdError + 'static)) -> bool {
     chain(error).any(|error| error.to_string() == CONNECTING)
 }
@@ -124,12 +125,12 @@ fn connect_error(error: &(dyn StdError + 'static)) -> Option<String> {
     shown.find(|shown| shown.starts_with("ConnectError("))
 }
 
-/// Without the pages that rustls sends programmers to.
+/// Removes the link to documentation that rustls appends.
 fn without_links(text: &str) -> &str {
     text.split_once(": https://").map_or(text, |(before, _)| before)
 }
 
-/// What the innermost layers say, without repetition.
+/// Returns the messages of the innermost layers, without repetition.
 fn details(error: &(dyn StdError + 'static)) -> String {
     // kube's own level repeats the one below it.
     let levels: Vec<String> = chain(error)

@@ -1,4 +1,4 @@
-//! A watch, event by event, while it arrives.
+//! A watch, read event by event while it arrives.
 
 mod json;
 mod protobuf;
@@ -17,15 +17,15 @@ use crate::error::Cause;
 use crate::object::{Packer, Types};
 use crate::{Error, Object, ResourceVersion, Result};
 
-/// What an event has around its object.
+/// The limit for the part of an event around its object.
 const ENVELOPE_BYTES_MAX: usize = 1 << 10;
 
-/// How much is repeated of a type that is not known.
+/// How much of an unknown type is shown in errors.
 const TYPE_CHARS_MAX: usize = 30;
 
 /// Reads a watch.
 ///
-/// An event is a line of JSON, or a frame of protobuf. It holds one event and one chunk.
+/// An event is a line of JSON, or a frame of protobuf. The reader holds one event and one chunk.
 pub(crate) struct WatchReader {
     call: Call,
     packer: Arc<Packer>,
@@ -33,20 +33,20 @@ pub(crate) struct WatchReader {
     types: Option<Types>,
     event_bytes_max: usize,
     chunk: Bytes,
-    /// The beginning of an event whose end has not come.
+    /// The start of an event whose end has not arrived.
     pending: Vec<u8>,
-    /// How much of the body is behind us, to say where a mistake is.
+    /// The number of bytes of the body that have been read, for positions in errors.
     read: usize,
     failed: bool,
 }
 
-/// Where the current event is in a chunk.
+/// The extent of the current event in a chunk.
 struct Cut {
     /// The bytes of the chunk that are part of the event.
     event: usize,
-    /// The bytes behind it that separate it from the next.
+    /// The bytes that separate it from the next event.
     separator: usize,
-    /// The event ends in this chunk.
+    /// Whether the event ends in this chunk.
     is_whole: bool,
     /// The length of the event, as far as it is known.
     len: usize,
@@ -80,7 +80,8 @@ impl WatchReader {
         }
     }
 
-    /// The kind of event, and how long it may be; `part` is its beginning if nothing of it came before.
+    /// Returns the name of the event and its size limit. `part` is the start of the event if nothing of it is
+    /// pending.
     fn limit(&self, part: &[u8]) -> (&'static str, usize) {
         let begin = if self.pending.is_empty() { part } else { &self.pending };
         let is_error = match self.encoding {
@@ -103,7 +104,7 @@ impl WatchReader {
         event
     }
 
-    /// The item of an event; `None` if there is nothing in it.
+    /// Returns the item of an event, or `None` if the event is blank.
     fn event(&mut self, event: &[u8], separator: usize) -> Option<Result<WatchItem>> {
         let is_blank = self.encoding == Encoding::Json && json::is_blank(event);
         let item = (!is_blank).then(|| self.read_event(event));
@@ -117,8 +118,8 @@ impl WatchReader {
 
     fn read_event(&self, event: &[u8]) -> Result<WatchItem> {
         let parsed = match self.encoding {
-            // What is written as servers write it is looked at once: an object that can be packed shows
-            // that the rest is right as well. Anything else is looked at from the beginning.
+            // An event in the usual form is read once: if its object can be packed, the rest is valid too.
+            // Any other event is parsed from the start.
             Encoding::Json => {
                 match json::usual_event(event).and_then(|event| self.packed(&event)) {
                     Some(item) => return Ok(item),
@@ -145,7 +146,7 @@ impl WatchReader {
         }
     }
 
-    /// The item of an event whose object is right.
+    /// Returns the item of an event with a valid object.
     fn packed(&self, WatchEvent { event_type, object }: &WatchEvent<'_>) -> Option<WatchItem> {
         let change = change(event_type)?;
         check_object(&object.types(), &self.call).ok()?;
@@ -169,8 +170,8 @@ impl WatchReader {
         }
     }
 
-    /// A bookmark, or why it cannot be used. A list that is streamed has no end without its last one:
-    /// that one is not left out, or its end would be waited for in vain.
+    /// Returns a bookmark, or the reason why it cannot be used. The bookmark that ends a streamed list is
+    /// never skipped, because the reflector would wait for it in vain: a bad one is an error.
     fn bookmark(&self, object: &Payload<'_>) -> Result<WatchItem> {
         let bookmark = object.bookmark();
         let wrong = match check_object(&object.types(), &self.call) {
@@ -218,7 +219,7 @@ impl Reader for WatchReader {
     fn next(&mut self) -> Option<Result<WatchItem>> {
         while !self.failed && !self.chunk.is_empty() {
             let Cut { event, separator, is_whole, len } = self.cut();
-            // Not split: that would count references to the chunk for each event.
+            // Not split, which would count references to the chunk for each event.
             let mut chunk = mem::take(&mut self.chunk);
             let part = &chunk[..event];
             let (what, bytes_max) = self.limit(part);
@@ -232,7 +233,7 @@ impl Reader for WatchReader {
                 self.pending.extend_from_slice(part);
                 continue;
             }
-            // An event that came in one piece, as nearly all do, is read where it is.
+            // An event that arrived in one piece, as nearly all do, is read in place.
             let item = if self.pending.is_empty() {
                 self.event(part, separator)
             } else {
@@ -250,12 +251,12 @@ impl Reader for WatchReader {
         None
     }
 
-    /// The last event, if the body ended without a newline after it.
+    /// Returns the last event, if the body ended without a newline after it.
     fn finish(&mut self) -> Option<Result<WatchItem>> {
         let is_whole = match self.encoding {
             Encoding::Json if json::is_blank(&self.pending) => return None,
             Encoding::Json => json::is_whole(&self.pending),
-            // A frame that is whole has been taken.
+            // A complete frame has already been taken.
             Encoding::Protobuf => false,
         };
         if self.failed || self.pending.is_empty() {
@@ -271,13 +272,13 @@ impl Reader for WatchReader {
     }
 }
 
-/// An event that says nothing that is understood: it has neither key nor version.
+/// Returns the item for an event that cannot be understood, and therefore has neither key nor version.
 fn skipped(why: &str) -> WatchItem {
     let error = Error::new(Cause::Unreadable { key: None }, why);
     WatchItem::Unreadable { error, resource_version: ResourceVersion::default(), deleted: false }
 }
 
-/// What an event says of its object.
+/// The effect of an event on its object.
 type Change = fn(Object) -> WatchItem;
 
 fn change(event_type: &str) -> Option<Change> {

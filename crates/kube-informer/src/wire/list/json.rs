@@ -1,29 +1,29 @@
-//! A list in JSON.
+//! Lists in JSON.
 
 use super::{ListMeta, MESSAGE_CHARS_MAX, PartialList, Payload, Step, TYPE_BYTES_MAX, excerpt};
 use crate::json::{ValueEnd, is_key, space};
 use crate::wire::payload::string;
 use crate::{Error, Result};
 
-/// How far a list in JSON has been read.
+/// The progress of reading a list in JSON.
 pub(super) struct JsonSyntax {
     state: State,
-    /// The end of the value that begins the rest, as far as it has been looked for.
+    /// The search for the end of the value that starts the rest.
     end: ValueEnd,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Before everything.
+    /// Before the list.
     Start,
-    /// Before a member, or (only `first`) where the list ends.
+    /// Before a member or, only if `first`, the end of the list.
     Member {
         first: bool,
     },
     Colon(Field),
     Value(Field),
     AfterValue,
-    /// Before an item, or (only `first`) where there is none.
+    /// Before an item or, only if `first`, the end of the items.
     Item {
         first: bool,
     },
@@ -31,7 +31,7 @@ enum State {
     End,
 }
 
-/// The members of a list, and of a `Status` that may have come instead.
+/// The members of a list, and of a `Status` in place of one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Field {
     Kind,
@@ -81,7 +81,7 @@ impl JsonSyntax {
         Ok(Step::Again)
     }
 
-    /// One past the end of the value that begins the rest, once it is there.
+    /// Returns the position after the value that starts the rest, once it has arrived in full.
     fn whole_value(&mut self, list: &PartialList) -> Result<Option<usize>> {
         let rest = list.rest();
         let end = self.end.feed(rest).map_err(|syntax| {

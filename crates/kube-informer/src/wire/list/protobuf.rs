@@ -1,4 +1,4 @@
-//! A list in protobuf: `k8s\0`, and an envelope with the list's kind and its message.
+//! Lists in protobuf: `k8s\0`, and an envelope with the list's kind and its message.
 
 use kube_schema::Envelope;
 
@@ -15,26 +15,26 @@ const MESSAGE: u32 = 2;
 const CONTENT_ENCODING: u32 = 3;
 const CONTENT_TYPE: u32 = 4;
 
-/// The envelope's fields beside the message are shorter than this.
+/// The limit for the fields of the envelope other than the message.
 const ENVELOPE_BYTES_MAX: usize = 4 * TYPE_BYTES_MAX;
 
-/// How far a list in protobuf has been read.
+/// The progress of reading a list in protobuf.
 ///
-/// Kubernetes writes the kind before the message, and this reader relies on it: without the kind the fields of the
-/// message mean nothing.
+/// Kubernetes writes the kind before the message, and this reader relies on that: without the kind, the
+/// fields of the message have no meaning.
 #[derive(Default)]
 pub(super) struct ProtobufSyntax {
     state: State,
-    /// How much of a field that is not looked at is still to come.
+    /// How many bytes of an ignored field are still to come.
     skip: usize,
-    /// The envelope's fields that have come, a bit for each.
+    /// The fields of the envelope that have arrived, one bit each.
     came: u8,
     has_metadata: bool,
 }
 
 #[derive(Clone, Copy, Default)]
 enum State {
-    /// Before everything.
+    /// Before the envelope.
     #[default]
     Start,
     /// Before a field of the envelope.
@@ -89,7 +89,8 @@ impl ProtobufSyntax {
         let known = match head.number {
             TYPES | MESSAGE => !after,
             CONTENT_ENCODING | CONTENT_TYPE => true,
-            // What a newer server may say beside the kind. Behind the message it is rather a second body.
+            // A newer server may add fields besides the kind. After the message they would rather be a second
+            // body.
             _ if !after => return Ok(self.skip(list, head)),
             _ => false,
         };
@@ -129,7 +130,7 @@ impl ProtobufSyntax {
         Ok(Step::Again)
     }
 
-    /// Begins the message.
+    /// Starts the message.
     fn enter(&mut self, list: &mut PartialList, head: usize, len: usize) -> Result<Step> {
         if list.seen.kind.as_deref() == Some("Status") {
             list.start += head;
@@ -138,7 +139,7 @@ impl ProtobufSyntax {
         }
         let types = list.seen.item_types();
         let fields = types.and_then(|types| ListFields::of(&types.api_version, &types.kind));
-        // Without items, the check says what is wrong.
+        // If there are no items, the check returns the error.
         let Some(fields) = fields else { return list.check().map(|()| Step::Again) };
         list.enter_items()?;
         let end = (list.position() + head).checked_add(len);
@@ -163,7 +164,7 @@ impl ProtobufSyntax {
         };
         let is_metadata = head.number == fields.metadata.number();
         let is_item = head.number == fields.items.number();
-        // A field that ends behind the message, or is not written as a message is.
+        // A field that ends after the message, or has the wrong wire type.
         if head.len.unwrap_or_default() > left - head.bytes
             || (head.len.is_none() && (is_metadata || is_item))
         {
@@ -197,7 +198,7 @@ impl ProtobufSyntax {
     }
 }
 
-/// The kind and apiVersion of an envelope. Those that are too long to be any are left out.
+/// Returns the kind and `apiVersion` of an envelope. Values that are too long to be valid are left out.
 fn types(type_meta: &[u8]) -> Option<(Option<String>, Option<String>)> {
     let (mut kind, mut api_version) = (None, None);
     for text in texts(type_meta) {
@@ -212,7 +213,7 @@ fn types(type_meta: &[u8]) -> Option<(Option<String>, Option<String>)> {
     Some((kind, api_version))
 }
 
-/// A `Status` instead of a list, once it is there.
+/// Reads a `Status` in place of a list, once it has arrived.
 fn status(list: &mut PartialList, len: usize) -> Result<Step> {
     let Some(raw) = list.rest().get(..len) else { return Ok(Step::More) };
     let status = of_protobuf(&Envelope { api_version: "v1", kind: "Status", raw });

@@ -29,7 +29,7 @@ fn push(reader: &mut ListReader, chunk: &[u8]) {
     reader.push(Bytes::copy_from_slice(chunk));
 }
 
-/// What a list was read as: keys and versions, `Err` for bad items; and how it ended.
+/// The result of reading a list: keys and versions, `Err` for bad items, and how it ended.
 #[derive(PartialEq, Debug)]
 struct Read {
     items: Vec<Result<String, String>>,
@@ -122,7 +122,7 @@ fn no_items_are_no_items() {
         let all = read(list(&items).to_string());
         assert_eq!((all.items.len(), all.end), (0, Ok(("7".into(), None))));
     }
-    // An empty token is none: custom resources have it so.
+    // An empty token means none, as custom resources have it.
     let all = read(
         r#"{"apiVersion":"v1","items":[],"kind":"PodList","metadata":{"continue":"","resourceVersion":"7"}}"#,
     );
@@ -148,7 +148,7 @@ fn b12_a_bad_item_is_one_bad_item() {
         assert!(all.items[1].is_err() && all.items[0].is_ok() && all.items[2].is_ok(), "{bad}");
         assert!(all.end.is_ok(), "{bad}");
     }
-    // Not even JSON, as long as its end can be seen.
+    // Not even valid JSON, as long as its end can be found.
     let text = list(&json!([pod("a", 1), {"bad": "x"}, pod("b", 2)])).to_string();
     let all = read(text.replace(r#"{"bad":"x"}"#, r#"{"bad":tru e,,}"#));
     assert_eq!((all.items.len(), all.items[1].is_err(), all.end.is_ok()), (3, true, true));
@@ -169,7 +169,7 @@ fn r31_items_say_what_they_are_or_are_what_the_list_says() {
     let known = Target { kind: Some("Pod".into()), ..pods.clone() };
     assert_eq!(types_after(r#"{"items":["#, known), pod);
     assert_eq!(types_after(r#"{"items":["#, pods.clone()), None);
-    // `List` is a list of anything.
+    // A `List` can contain anything.
     assert_eq!(types_after(r#"{"kind":"List","apiVersion":"v1","items":["#, pods), None);
 }
 
@@ -338,7 +338,7 @@ proptest! {
         prop_assert_eq!(&read_with(reader(call()), bytes.chunks(1)), &whole);
     }
 
-    /// Half of a list is not a list.
+    /// A truncated list is an error.
     #[test]
     fn a_list_that_breaks_off_has_no_end(text in any_list(), place: prop::sample::Index) {
         let cut = place.index(text.len());
@@ -359,7 +359,7 @@ proptest! {
         }
         let whole = read(&bytes);
         let pieces = read_with(reader(call()), cut(&bytes, places));
-        // What was taken before a mistake was found may differ in how far it got, not in what it is.
+        // How many items precede an error may differ, but not the items.
         prop_assert_eq!(pieces.end.is_ok(), whole.end.is_ok());
         prop_assert_eq!(pieces.items, whole.items);
     }

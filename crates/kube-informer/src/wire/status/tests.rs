@@ -34,7 +34,7 @@ fn status_in_protobuf_is_read_as_in_json() {
         [&json, &protobuf].map(|body| answered(403, &HeaderMap::new(), body, &deployments()));
     assert!(read.is_forbidden());
     assert_eq!(read.to_string(), json.to_string());
-    // Half of one is no text to repeat.
+    // A truncated message is not shown.
     for cut in 4..protobuf.len() {
         let error = answered(403, &HeaderMap::new(), &protobuf[..cut], &deployments());
         assert!(error.is_forbidden());
@@ -63,7 +63,7 @@ fn forbidden_says_what_to_grant() {
 
 #[test]
 fn not_found_says_what_is_not_served() {
-    // The plain text of a group that there is not.
+    // The plain text for an unknown group.
     let wires = call(Verb::List, "/apis/test.example/v1/wires", None);
     let error = answered(404, &HeaderMap::new(), b"404 page not found\n", &wires);
     assert!(error.is_not_found());

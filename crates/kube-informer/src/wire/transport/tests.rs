@@ -9,7 +9,7 @@ fn call() -> Call {
     Call { verb: Verb::List, target: Arc::new(target) }
 }
 
-/// A layer that says something and hides the next.
+/// A layer with a message that hides the next one.
 #[derive(Debug)]
 struct Layer(&'static str, Option<Box<dyn StdError + Send + Sync>>);
 impl fmt::Display for Layer {
@@ -65,7 +65,7 @@ fn what_the_layers_say_is_said_once() {
     );
     let error = made(Layer("the same", Some(Box::new(Layer("the same", None)))));
     assert!(error.to_string().ends_with("(the same)"), "{error}");
-    // What rustls says of a server that was killed.
+    // The message of rustls for a server that was killed.
     let error = made(Layer("peer closed the connection: https://docs.rs/rustls/manual", None));
     assert!(error.to_string().ends_with("(peer closed the connection)"), "{error}");
 }

@@ -17,7 +17,7 @@ pub(super) fn cut(pending: &[u8], chunk: &[u8]) -> Cut {
     Cut { event, separator: is_whole.into(), is_whole, len: pending.len() + event }
 }
 
-/// Whether a line that begins so is an ERROR event, written as servers write it.
+/// Returns whether a line that starts like this is an ERROR event in the usual form.
 pub(super) fn is_error(begin: &[u8]) -> bool {
     begin.starts_with(br#"{"type":"ERROR""#)
 }
@@ -26,12 +26,12 @@ pub(super) fn is_blank(line: &[u8]) -> bool {
     space(line, 0) == line.len()
 }
 
-/// Whether the end of a line is there, which has no newline.
+/// Returns whether a line without a newline is complete.
 pub(super) fn is_whole(line: &[u8]) -> bool {
     !matches!(ValueEnd::default().finish(line), Ok(None))
 }
 
-/// `{"type":"ADDED","object":…}`: the object is what is in between, without a look at it.
+/// Reads an event in the usual form, `{"type":"ADDED","object":…}`, without looking into the object.
 pub(super) fn usual_event(line: &[u8]) -> Option<WatchEvent<'_>> {
     let rest = line.strip_prefix(br#"{"type":""#)?;
     let (event_type, rest) = rest.split_at_checked(memchr::memchr(b'"', rest)?)?;
@@ -41,7 +41,7 @@ pub(super) fn usual_event(line: &[u8]) -> Option<WatchEvent<'_>> {
     Some(WatchEvent { event_type, object: Payload::Json(object) })
 }
 
-/// The type and the object of an event, in any order; the object is found, not looked into.
+/// Returns the type and the object of an event, in any order, without looking into the object.
 pub(super) fn parse(line: &[u8]) -> Result<WatchEvent<'_>, String> {
     #[derive(Deserialize)]
     struct Members<'a> {
@@ -51,9 +51,9 @@ pub(super) fn parse(line: &[u8]) -> Result<WatchEvent<'_>, String> {
         object: Option<&'a RawValue>,
         kind: Option<IgnoredAny>,
     }
-    // Servers write nothing else. These bytes are not those that were sent.
+    // Servers only write UTF-8: these are not the bytes that were sent.
     let text = std::str::from_utf8(line).map_err(|_| "not UTF-8")?;
-    // An array would do for serde.
+    // serde would accept an array.
     if line.get(space(line, 0)) != Some(&b'{') {
         return Err("not a JSON object".to_owned());
     }

@@ -1,4 +1,4 @@
-//! Events as frames of protobuf: a length of four bytes, the highest first, and the event.
+//! Events as frames of protobuf: a length of four bytes, big-endian, and the event.
 
 use std::borrow::Cow;
 
@@ -18,19 +18,19 @@ pub(super) fn cut(pending: &[u8], chunk: &[u8]) -> Cut {
         let len = came + chunk.len();
         return Cut { event: chunk.len(), separator: 0, is_whole: false, len };
     }
-    // Where this does not fit, it is over every limit.
+    // A length that does not fit exceeds every limit.
     let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
     let len = length.saturating_add(LENGTH_BYTES);
     let event = chunk.len().min(len.saturating_sub(came));
     Cut { event, separator: 0, is_whole: came + event == len, len }
 }
 
-/// Whether a frame that begins so is an ERROR event, written as servers write it.
+/// Returns whether a frame that starts like this is an ERROR event in the usual form.
 pub(super) fn is_error(begin: &[u8]) -> bool {
     begin.get(LENGTH_BYTES..).is_some_and(|begin| begin.starts_with(b"\x0a\x05ERROR"))
 }
 
-/// The type and the object of an event; `types` are those of objects that do not say theirs.
+/// Returns the type and the object of an event. `types` are those of objects that declare none.
 pub(super) fn parse<'a>(
     frame: &'a [u8],
     types: Option<&'a Types>,

@@ -44,7 +44,7 @@ fn shown(item: Result<WatchItem>) -> Result<String, Error> {
     })
 }
 
-/// The events up to the end or an error, which comes last.
+/// Returns the events up to the end or an error, which comes last.
 fn read_with<'a>(
     mut reader: WatchReader,
     chunks: impl IntoIterator<Item = &'a [u8]>,
@@ -98,7 +98,7 @@ fn events_are_lines() {
     let text = [event("ADDED", "a", 1), event("MODIFIED", "a", 2), event("DELETED", "a", 3)];
     let expected = ["Added a@1", "Modified a@2", "Deleted a@3"];
     assert_eq!(events(text.join("\n") + "\n"), expected);
-    // Fault 25: whatever the lines end with, and if the last does not.
+    // Fault 25: with any line ending, and with none after the last line.
     assert_eq!(events(text.join("\n")), expected);
     assert_eq!(events(text.join("\r\n") + "\r\n"), expected);
     assert_eq!(events(format!("\n \r\n{}\n\n\t\n", text.join("\n\n"))), expected);
@@ -301,11 +301,11 @@ proptest! {
             (!chunk.is_empty()).then_some(chunk)
         });
         prop_assert_eq!(&read_with(reader(target()), chunks).0, &whole);
-        // Fault 24: inside of every UTF-8 sequence too.
+        // Fault 24: inside every UTF-8 sequence too.
         prop_assert_eq!(&read_with(reader(target()), text.as_bytes().chunks(1)).0, &whole);
     }
 
-    /// What came in part has not come.
+    /// An event that arrived in part does not count.
     #[test]
     fn a_stream_that_breaks_off_has_its_whole_events((text, _) in any_stream(), place: prop::sample::Index) {
         prop_assume!(!text.is_empty());

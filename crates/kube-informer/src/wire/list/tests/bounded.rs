@@ -1,11 +1,11 @@
-//! The readers buffer no more than their limit, whatever comes.
+//! The readers buffer no more than their limit, whatever the input.
 
 use super::*;
 
-/// The head of a field, which comes before a value in protobuf.
+/// The head of a field, which precedes a value in protobuf.
 const HEAD_BYTES_MAX: usize = 20;
 
-/// Reads a body in chunks, and checks what is buffered after each.
+/// Reads a body in chunks, and checks the size of the buffer after each.
 fn check(
     bytes: &[u8],
     encoding: Encoding,

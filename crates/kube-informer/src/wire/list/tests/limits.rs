@@ -1,4 +1,4 @@
-//! What is buffered and kept is bounded.
+//! The size of buffers is bounded.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn i19_what_is_over_the_limit_is_refused_while_it_arrives() {
     assert!(matches!(error.cause(), Cause::Protocol));
     push(&mut reader, &[b'x'; 100]);
     assert_eq!(reader.list.buffer.capacity(), 0, "nothing is kept after an error");
-    // One that has come whole is measured too.
+    // The limit also holds for one that arrives in one piece.
     let mut reader = self::reader(call());
     reader.list.bytes_max = 100;
     push(&mut reader, list(&json!([pod(&"a".repeat(100), 1)])).to_string().as_bytes());

@@ -75,7 +75,7 @@ fn chunks_do_not_change_what_is_read() {
     }
 }
 
-/// Only what closes the envelope, which says nothing, can be missing.
+/// Only the end of the envelope, which has no content, can be missing.
 #[test]
 fn a_list_that_breaks_off_has_no_end() {
     let bytes = bytes(&pods(3));
@@ -279,7 +279,7 @@ fn a_list_of_any_length_takes_a_buffer_of_one_item() {
         assert!(reader.list.buffer.capacity() <= 16 << 10, "{}", reader.list.buffer.capacity());
     }
     assert_eq!(count, 1000);
-    // Fields that are not known are not kept, whatever their length.
+    // Unknown fields are not kept, whatever their length.
     let body = enveloped("PodList", &fields(&[(9, &vec![0; 1 << 20])]));
     let mut reader = self::reader();
     for chunk in body.chunks(4096) {

@@ -1,8 +1,8 @@
-//! The readers buffer no more than their limit, whatever comes.
+//! The readers buffer no more than their limit, whatever the input.
 
 use super::*;
 
-/// Reads a body in chunks, and checks what is buffered after each.
+/// Reads a body in chunks, and checks the size of the buffer after each.
 fn check(
     bytes: &[u8],
     encoding: Encoding,

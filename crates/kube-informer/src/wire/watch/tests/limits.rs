@@ -1,4 +1,4 @@
-//! What is buffered and kept is bounded.
+//! The size of buffers is bounded.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn i19_a_line_over_the_limit_is_refused_while_it_arrives() {
     };
     assert!(error.to_string().contains("is over the limit of 1000 bytes"), "{error}");
     assert_eq!(reader.pending.capacity(), 0, "nothing is kept after an error");
-    // One that has come whole is measured too.
+    // The limit also holds for one that arrives in one piece.
     let mut reader = self::reader(target());
     reader.event_bytes_max = 100;
     reader.push(Bytes::from(event("ADDED", &"a".repeat(100), 1) + "\n"));
@@ -40,7 +40,7 @@ fn i19_a_line_without_end_is_refused_at_the_limit() {
     }
 }
 
-/// Kept and parsed whole, one of 30 MiB took 1.4 GiB.
+/// A regression: kept and parsed as a whole, one of 30 MiB took 1.4 GiB.
 #[test]
 fn i19_an_error_event_over_the_limit_is_refused_while_it_arrives() {
     static PIECE: [u8; 16 << 10] = [b'x'; 16 << 10];
@@ -57,7 +57,7 @@ fn i19_an_error_event_over_the_limit_is_refused_while_it_arrives() {
             break;
         }
     }
-    // One that has come whole, in whatever order, is measured too.
+    // The limit also holds for one that arrives in one piece, in any order.
     let long = "x".repeat(STATUS_BYTES_MAX);
     let status = format!(r#"{{"kind":"Status","code":410,"message":"{long}"}}"#);
     for line in [

@@ -244,7 +244,7 @@ fn an_event_over_the_limit_is_refused_by_its_length() {
         assert!(refused && error.contains("begins at byte 0 is over the limit of"), "{error}");
         assert_eq!(reader.pending.capacity(), 0, "nothing is kept after an error");
     }
-    // One that has come whole, or with the type behind the object, is measured too.
+    // The limit also holds for one that arrives in one piece, or with the type after the object.
     let status = json!({"kind": "Status", "apiVersion": "v1", "code": 410,
                         "message": "x".repeat(STATUS_BYTES_MAX)});
     let status = to_vec(&status).unwrap();

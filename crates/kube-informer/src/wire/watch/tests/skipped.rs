@@ -1,4 +1,4 @@
-//! Events that say nothing of the resource.
+//! Events that do not affect the resource.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn r51_a_bookmark_that_cannot_be_used_is_skipped_unless_it_ends_the_initial_even
         assert_eq!(events, ["Changed unreadable @", "Added b@8"], "{types} {metadata}");
         assert!(error.is_none(), "{error:?}");
     }
-    // The stream would never end without it.
+    // Without it, the initial events would never end.
     let end = r#""annotations":{"k8s.io/initial-events-end":"true"}"#;
     for (types, metadata, said) in [
         (pod, format!("{{{end}}}"), "a bookmark is without a resourceVersion"),
@@ -38,7 +38,7 @@ fn r51_a_bookmark_that_cannot_be_used_is_skipped_unless_it_ends_the_initial_even
     }
 }
 
-/// The error that an event is skipped with. Its name and version would be those of something else.
+/// Returns the error with which an event is skipped. Its name and version would be those of another object.
 fn skipped(mut reader: WatchReader, line: &str) -> Error {
     reader.push(Bytes::from(format!("{line}\n{}\n", event("ADDED", "b", 8))));
     let Some(Ok(WatchItem::Unreadable { error, resource_version, .. })) = reader.next() else {
@@ -70,7 +70,7 @@ fn r51_an_object_of_another_kind_is_skipped() {
             assert_eq!(error, said);
         }
     }
-    // Where only the server knows the kind, it can be any of that version.
+    // If only the server knows the kind, any kind of that version is accepted.
     let unknown = || reader(Target { kind: None, ..target() });
     let (events, none) = read_with(unknown(), [event("ADDED", "a", 1).as_bytes()]);
     assert_eq!((events.len(), none.is_none()), (1, true));
