@@ -166,7 +166,7 @@ async fn b12_a_bad_item_is_one_bad_item() {
 
 #[tokio::test(start_paused = true)]
 async fn i19_an_object_as_large_as_etcd_takes_is_read() {
-    // Fault 30. What is larger than any server has is tested where that need not take seconds.
+    // Fault 30. Objects larger than any server has are tested elsewhere, where that takes no time.
     let server = server();
     abc(&server);
     let large = Fault::Oversized { bytes: 3 << 20 };
@@ -191,7 +191,7 @@ async fn a_list_that_is_dropped_lets_go_of_its_connection() {
     assert_eq!(server.watches(), 0);
 }
 
-/// All errors that a source can be made to give.
+/// Returns every error that a source can be made to return.
 async fn all_errors(server: &ApiServer, source: &KubeListWatch) -> Vec<Error> {
     let mut errors = Vec::new();
     for fault in [

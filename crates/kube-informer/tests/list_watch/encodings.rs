@@ -1,4 +1,4 @@
-//! Which encoding is asked for, and what comes of either.
+//! The encodings that are requested, and the results of each.
 
 use std::future::Future;
 use std::io;
@@ -28,7 +28,7 @@ use crate::support::{add, create, event, list_all, list_error, server, watch_err
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// Notes which encodings are asked for and sent, and can refuse those that have protobuf.
+/// Records the encodings of requests and responses, and can refuse requests for protobuf.
 #[derive(Clone, Default)]
 struct Observer(Arc<Mutex<Observed>>);
 
@@ -45,13 +45,13 @@ impl Observer {
         Client::new(Between { observer: self.clone(), service }, "default")
     }
 
-    /// Requests and answers since the last call.
+    /// Returns the requests and responses since the last call.
     fn take(&self) -> (Vec<String>, Vec<String>) {
         let mut observed = self.0.lock();
         (std::mem::take(&mut observed.asked), std::mem::take(&mut observed.sent))
     }
 
-    /// The media types that were sent since the last call, without their parameters.
+    /// Returns the media types of responses since the last call, without parameters.
     fn sent(&self) -> Vec<String> {
         let bare = |sent: &String| sent.split(';').next().unwrap().to_owned();
         self.take().1.iter().map(bare).collect()
@@ -121,7 +121,7 @@ async fn json_is_asked_for_where_protobuf_is_turned_off_or_unknown() {
     let resource = ApiResource::erase::<ConfigMap>(&());
     for source in [
         KubeListWatch::of::<ConfigMap>(client()).protobuf(false),
-        // An `Api` of a dynamic type does not tell which kind it has.
+        // An `Api` of a dynamic type does not reveal its kind.
         Api::<DynamicObject>::all_with(client(), &resource).into(),
     ] {
         assert_eq!(list_all(&source).await.keys(), ["default/a"]);
@@ -172,12 +172,12 @@ async fn refused_protobuf_is_not_offered_again() {
     assert_eq!(list_all(&source).await.keys(), ["default/a"]);
     let both = format!("{PROTOBUF},application/json");
     assert_eq!(observer.take().0, [&both, "application/json"]);
-    // Remembered, by clones too.
+    // The refusal is remembered, by clones too.
     assert_eq!(list_all(&clone).await.keys(), ["default/a"]);
     let mut watch = watch_from(&source, "1").await.unwrap();
     assert_eq!(event(&mut watch).await.unwrap(), "added default/a");
     assert_eq!(observer.take().0, ["application/json"; 2]);
-    // Another source asks for itself.
+    // Another source makes its own attempt.
     let another = KubeListWatch::of::<ConfigMap>(observer.client(&server));
     let mut watch = watch_from(&another, "1").await.unwrap();
     assert_eq!(event(&mut watch).await.unwrap(), "added default/a");
@@ -236,7 +236,7 @@ async fn informers_that_work_on_json_ask_for_it() {
     assert_eq!(observer.sent()[0], "application/json");
 }
 
-/// Lists and watches objects in both encodings.
+/// Lists and watches objects in both encodings, and compares them.
 async fn compare<K>(server: &ApiServer)
 where
     K: StaticKind + DeserializeOwned + PartialEq + std::fmt::Debug + Clone + Send + Sync + 'static,

@@ -104,7 +104,7 @@ async fn custom_resources_come_with_their_items_first() {
     assert_eq!(page.objects[1].field::<String>("spec.colour").unwrap().unwrap(), "blue");
     assert_eq!(list_all(&source.clone().labels("colour=red")).await.keys(), ["default/a"]);
     assert_eq!(list_all(&source.fields("spec.colour=blue")).await.keys(), ["default/b"]);
-    // Where the kind is not known either.
+    // The same if the kind is unknown.
     let api = Api::<DynamicObject>::all_with(server.client(), &wires);
     assert_eq!(list_all(&KubeListWatch::from(api)).await.keys(), ["default/a", "default/b"]);
 }
@@ -152,7 +152,7 @@ async fn r23_pages_follow_each_other_at_one_version() {
     options.limit = Some(2);
     let first = list(&source, options.clone()).await.unwrap();
     assert_eq!(first.keys(), ["default/a", "default/b"]);
-    // What is written now is on no page of this list.
+    // An object that is created now is on no page of this list.
     add(&server, "default", "f");
     let mut keys: Vec<String> = Vec::new();
     let mut token = first.token;

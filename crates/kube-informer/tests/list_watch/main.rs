@@ -1,5 +1,4 @@
-//! Lists and watches of an API server, through kube's client: what is asked, what comes back, and
-//! what is said when it does not.
+//! Lists and watches of an API server through kube's client: requests, responses and errors.
 
 mod broken;
 mod encodings;

@@ -1,4 +1,4 @@
-//! What servers say no with.
+//! Error responses.
 
 use embedded_apiserver::{Denial, Fault, Verb};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -45,7 +45,7 @@ async fn not_found_names_what_is_not_served() {
         let gvk = GroupVersionKind::gvk(group, version, "Wire");
         KubeListWatch::new(server.client(), &ApiResource::from_gvk_with_plural(&gvk, plural))
     };
-    // No such group, no such version, no such resource; and a namespace where there is none.
+    // An unknown group, version or resource, and a namespace for a cluster-scoped resource.
     for (source, what) in [
         (named("test.example", "v1", "wires"), "group \"test.example\", version \"v1\""),
         (named("apps", "v9", "deployments"), "version \"v9\""),
@@ -159,7 +159,7 @@ async fn every_other_code_is_told() {
     // Fault 43.
     let server = server();
     for code in [400, 401, 405, 406, 409, 422, 500, 502, 503] {
-        // A 406 is first taken for a refusal of protobuf, and JSON asked for.
+        // After a 406 the request is repeated once for JSON only.
         let times = if code == 406 { 2 } else { 1 };
         server.faults().any().times(times).inject(Fault::status(code));
         let error = list_error(&maps(&server)).await;
@@ -174,7 +174,7 @@ async fn every_other_code_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_proxy_is_recognised() {
-    // Faults 20 and 34: a page of any code, a login page with a 200.
+    // Faults 20 and 34: an HTML page with any code, and a login page with a 200.
     let server = server();
     for code in [403, 404, 502, 503] {
         server.faults().any().inject(Fault::html(code));

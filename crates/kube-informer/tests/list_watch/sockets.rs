@@ -1,4 +1,4 @@
-//! Where a socket matters.
+//! Tests that need a socket.
 
 use std::error::Error as _;
 use std::io;
@@ -12,7 +12,7 @@ use kube_informer::{KubeListWatch, ListWatch};
 
 use crate::support::{add, event, list_all, list_error, server, watch_error, watch_from};
 
-/// A client like everybody's, but for the retries that would hide what is tested.
+/// Returns a default configuration, without the retries that would hide errors.
 async fn config(listening: &Listening) -> Config {
     let kubeconfig = Kubeconfig::from_yaml(&listening.kubeconfig()).unwrap();
     let options = KubeConfigOptions::default();
@@ -56,7 +56,7 @@ async fn refused_names_the_address() {
     let listening = listen(&server).await;
     let source = source(&listening).await;
     let address = listening.addr();
-    // It closes the socket, and keeps the port.
+    // Closes the socket, and keeps the port.
     server.refuse_connections();
     while tokio::net::TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
@@ -67,7 +67,7 @@ async fn refused_names_the_address() {
             error.to_string().split(": ").nth(1),
             Some(&*format!("nobody listens at {address} (connection refused)"))
         );
-        // The client's own error is below, and the kind of the socket's is among its sources.
+        // The source is the client's own error, whose sources include the socket's.
         let client = error.source().and_then(|source| source.downcast_ref::<kube::Error>());
         assert!(client.is_some(), "{error}");
         let mut sources = successors(error.source(), |&source| source.source());
@@ -89,7 +89,7 @@ async fn a_certificate_that_is_not_trusted_is_told() {
 
 #[tokio::test]
 async fn a_host_that_cannot_be_found_is_told() {
-    // Too long for a name, so that no resolver is asked.
+    // Too long for a host name, so that no resolver is asked.
     let name = "a".repeat(64);
     let config = Config::new(format!("http://{name}.invalid:6443").parse().unwrap());
     let source = KubeListWatch::of::<ConfigMap>(Client::try_from(config).unwrap());

@@ -1,4 +1,4 @@
-//! A server with config maps in it, and lists and watches as lines of text.
+//! A server with config maps, and lists and watches as lines of text.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) fn server() -> ApiServer {
     ApiServer::builder().seed(7).bookmark_interval(Duration::from_secs(10)).build()
 }
 
-/// Creates a config map. Its version.
+/// Creates a config map, and returns its version.
 pub(crate) fn add(server: &ApiServer, namespace: &str, name: &str) -> String {
     add_labelled(server, namespace, name, &json!({}))
 }
@@ -49,7 +49,7 @@ pub(crate) fn version(object: &Value) -> String {
     object["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
 }
 
-/// The config maps of the namespace `default`.
+/// Returns a source for the config maps in the namespace `default`.
 pub(crate) fn maps(server: &ApiServer) -> KubeListWatch {
     KubeListWatch::of::<ConfigMap>(server.client()).namespace("default")
 }
@@ -87,7 +87,7 @@ pub(crate) async fn list(source: &impl ListWatch, options: ListOptions) -> Resul
     panic!("a list ends with its end or an error")
 }
 
-/// Everything at once.
+/// Lists everything without pages.
 pub(crate) async fn list_all(source: &impl ListWatch) -> Page {
     list(source, ListOptions::default()).await.unwrap()
 }
@@ -102,7 +102,7 @@ pub(crate) async fn watch_from(source: &impl ListWatch, version: &str) -> Result
     source.watch(options).await
 }
 
-/// The next event, in words; the error if that is what comes.
+/// Returns a description of the next event, or its error.
 pub(crate) async fn event(watch: &mut WatchStream) -> Result<String> {
     let next = timeout(Duration::from_secs(3600), watch.next()).await.expect("an event");
     Ok(match next.expect("an event, not the end")? {
@@ -120,14 +120,14 @@ pub(crate) async fn event(watch: &mut WatchStream) -> Result<String> {
     })
 }
 
-/// What comes instead of the next event.
+/// Returns the error that takes the place of the next event.
 pub(crate) async fn watch_error(watch: &mut WatchStream) -> Error {
     let error = event(watch).await.unwrap_err();
     assert!(watch.next().await.is_none(), "an error ends a watch");
     error
 }
 
-/// The path and query of the last request.
+/// Returns the path and query of the last request.
 pub(crate) fn last_uri(server: &ApiServer) -> String {
     server.requests().pop().unwrap().uri
 }

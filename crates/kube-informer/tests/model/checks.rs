@@ -1,4 +1,4 @@
-//! What must be so at every step, and what must be so when nothing goes wrong any more.
+//! Checks that hold at every step, and checks that hold once faults have stopped.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::SeqCst;
@@ -15,23 +15,22 @@ use super::informers::Informer;
 use super::relabel::{check_labels, labels_of_body};
 use super::run::Run;
 
-/// How long it may take until everything is right again (L1). The longest way there: a watch is dead,
-/// which is noticed after 75 s of silence; asked again, the server says 410 or less, and the list
-/// waits for up to a minute; a stream of it has lost its end, which is noticed after 30 s; a list in
-/// its place may have been answered already, by silence, for 75 s; and before all of that a minute of
-/// backoff or 20 s of Retry-After, and 40 s that an answer comes late.
+/// The time within which everything must have converged (L1). The longest path: a dead watch is detected after 75 s
+/// of silence; the server answers the next one with a 410 or the like, and the list waits for up to a minute; its
+/// stream has lost its end, which is detected after 30 s; the list that replaces it may be met by silence for 75 s;
+/// and before all of that come a minute of backoff or 20 s of `Retry-After`, and a response that is 40 s late.
 const CONVERGE_MAX: Duration = Duration::from_secs(75 + 60 + 30 + 75 + 60 + 40);
 
-/// A watch that has fallen silent twice before there was a bookmark is believed to have none, and is
-/// waited for until the server would have ended it: 10 minutes and 75 s instead of 75 s.
+/// If watches fall silent twice before the first bookmark, the server is assumed to send none, and a watch may be
+/// silent until the server would have ended it: for 10 minutes and 75 s instead of 75 s.
 const WITHOUT_BOOKMARKS: Duration = Duration::from_secs(600);
 
-/// How long until the version is the server's, too: the watch that would tell may be dead, which
-/// nobody can see while nothing changes; a bookmark comes within a minute on one that is not.
+/// The time within which the version reaches the server's, too: a watch may be dead without a sign while nothing
+/// changes; on any other, a bookmark arrives within a minute.
 const BOOKMARK_MAX: Duration = Duration::from_secs(65);
 
 impl Run {
-    /// What must be so at every step.
+    /// Checks everything that holds at every step.
     pub(crate) fn check(&mut self) {
         self.digest_faults();
         let errors = std::mem::take(&mut *self.errors.lock().expect("nobody panics with it"));
@@ -60,7 +59,7 @@ impl Run {
         }
     }
 
-    /// What struck means more than that somebody had to try again.
+    /// Records faults that have consequences beyond a retry.
     fn digest_faults(&mut self) {
         let fired = self.server.faults().fired();
         for fault in &fired[self.faults_seen..] {
@@ -72,8 +71,8 @@ impl Run {
                     let requests = self.server.requests();
                     let request = requests.iter().find(|request| request.id == fault.request);
                     if request.is_some_and(|request| !request.uri.contains("resourceVersion=")) {
-                        // Asked for the most recent state, the server said an old one. That is what
-                        // a restore looks like, and nobody can tell.
+                        // The server answered a request for the most recent state with an old one. This cannot be
+                        // told apart from a restore.
                         let top = self.history.top();
                         self.history.branch(top);
                     }
@@ -85,7 +84,7 @@ impl Run {
         self.faults_seen = fired.len();
     }
 
-    /// What handlers were told since the last time.
+    /// Folds the events that handlers have received since the last call.
     fn fold(&mut self) {
         let entries = std::mem::take(&mut *self.log.lock().expect("nobody panics with it"));
         for entry in entries {
@@ -103,8 +102,8 @@ impl Run {
                 !repeats || handler.wants.resync || relisted.load(SeqCst),
                 "handler {id}: {what}: neither a relist nor a resync repeated it"
             );
-            // While there are two histories, versions cannot be compared; and what got lost or out of order
-            // may have gone, and come again as it was.
+            // Versions of two histories cannot be compared. After lost or reordered events, an object may have
+            // disappeared and returned in the same state.
             let comparable = self.history.current() == self.base && !self.lossy;
             let version = if informer.is_in_parts() { u64::MAX } else { version };
             assert!(
@@ -123,7 +122,7 @@ impl Run {
         self.informers.iter().for_each(check_labels);
     }
 
-    /// Nothing goes wrong any more: in bounded time, everything is right.
+    /// Stops all faults, and checks that everything converges in bounded time.
     pub(crate) async fn quiet(&mut self) {
         self.note("quiet");
         self.server.faults().clear();
@@ -173,7 +172,7 @@ impl Run {
             informer.check_bodies(&self.history, self.damaged);
         }
         self.let_versions_come().await;
-        // Some may be dead, which nobody has noticed yet.
+        // Some may be dead without having been detected yet.
         let (open, expected) = (self.server.watches(), self.watches());
         assert!(open <= expected, "{open} watches are open, not {expected}");
         self.settle().await;
@@ -189,7 +188,7 @@ impl Run {
         }
     }
 
-    /// I7: what was written can be waited for.
+    /// I7: waits until the caches include everything that was written.
     pub(crate) async fn let_versions_come(&mut self) {
         let top = self.history.top();
         for informer in &self.informers {
@@ -206,14 +205,14 @@ impl Run {
         }
     }
 
-    /// One watch for each informer and distinct namespace, and one for the mirror.
+    /// Returns the number of watches: one per informer and namespace, and one for the mirror.
     pub(crate) fn watches(&self) -> usize {
         let parts = self.informers.iter().map(|informer| informer.scope.namespaces.len().max(1));
         parts.sum::<usize>() + 1
     }
 
-    /// A watch from a version that the server has not reached is told nothing wrong. Something has to
-    /// make it end, and its informer list.
+    /// Makes informers notice a restore. A watch from a version that the server has not reached receives nothing
+    /// wrong, so something has to end it and make its informer list.
     async fn let_restores_be_noticed(&mut self, began: Instant) {
         while self.limit.is_some() {
             let top = self.history.top();
@@ -242,7 +241,7 @@ impl Run {
         }
     }
 
-    /// Makes every watch expire: a list mends what was lost.
+    /// Expires every watch, so that a list repairs lost events.
     fn force_lists(&mut self) {
         self.note("force lists");
         self.writers.nudge(&self.server, &mut self.history);
@@ -261,7 +260,7 @@ impl Run {
         self.handlers.iter().try_for_each(|handler| self.has_caught_up(handler))
     }
 
-    /// I11, I12: folded, what the handler was told is the cache.
+    /// I11, I12: checks that folding the handler's events yields the cache.
     fn has_caught_up(&self, handler: &Handler) -> Result<(), String> {
         let id = handler.id;
         if !handler.fold.synced || !handler.registration().has_synced() {
@@ -270,7 +269,7 @@ impl Run {
         let list = self.informers[handler.informer].handle.lister().list();
         let passes = |object: &&kube_informer::Object| {
             let Some(filter) = handler.filter else { return true };
-            // The filter was given the labels of the header.
+            // The filter saw the labels of the header.
             let labels = labels_of_body(object);
             filter.passes(object.name(), labels.get("app").map(String::as_str))
         };
@@ -285,7 +284,7 @@ impl Run {
         Ok(())
     }
 
-    /// I17: who asked for a resync gets one, of everything, when it is due.
+    /// I17: checks that handlers with a period are resynced, with every object, when it has elapsed.
     pub(crate) async fn check_resyncs(&mut self) {
         let before: Vec<_> = self.handlers.iter().map(|handler| handler.fold.repeated).collect();
         let wait = self.handlers.iter().filter_map(|handler| handler.resync).max();
@@ -301,11 +300,11 @@ impl Run {
     }
 }
 
-/// I9: the cache is at least as new as what a handler is told.
+/// I9: returns whether the cache is at least as new as an event.
 fn is_cached(what: &What, cached: Option<u64>, version: u64, filtered: bool) -> bool {
     let Some(told) = what.told() else { return true };
     if matches!(what, What::Deleted { .. }) {
-        // One that left a filter is still there.
+        // An object that no longer passes the filter is still cached.
         return filtered || version >= told.version && cached.is_none_or(|at| at > told.version);
     }
     match cached {

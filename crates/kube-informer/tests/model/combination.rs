@@ -6,12 +6,12 @@ use kube_informer::Storage;
 
 const STORAGES: [Storage; 3] = [Storage::Packed, Storage::Plain, Storage::Decoded];
 
-/// How informers read objects and how they keep them.
+/// How informers read and store objects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Combination {
-    /// All informers of the run read and keep objects in this way.
+    /// All informers of the run read and store objects in this way.
     Same { protobuf: bool, storage: Storage },
-    /// Each informer draws its own, so that readers of both encodings share a server.
+    /// Each informer has its own combination, so that readers of both encodings share a server.
     Mixed,
 }
 
@@ -25,7 +25,7 @@ impl Combination {
         }
     }
 
-    /// The combination of a seed. It depends on nothing else that the seed decides.
+    /// Returns the combination of a seed. It is independent of everything else that the seed decides.
     pub(crate) fn of(seed: u64) -> Self {
         Self::nth(fastrand::Rng::with_seed(!seed).usize(..Self::COUNT))
     }
@@ -34,8 +34,8 @@ impl Combination {
         (0..Self::COUNT).map(Self::nth)
     }
 
-    /// Chooses whether the next informer asks for protobuf. The draw for a mixed run looks ahead and consumes
-    /// nothing, so that a seed does the same in every combination.
+    /// Returns whether the next informer requests protobuf. A mixed run only peeks at the next random number, so that
+    /// a seed does the same in every combination.
     pub(crate) fn protobuf(self, rng: &fastrand::Rng) -> bool {
         match self {
             Self::Same { protobuf, .. } => protobuf,

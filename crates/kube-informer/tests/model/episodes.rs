@@ -1,4 +1,4 @@
-//! What goes wrong for a while in one way only, and what informers make of that.
+//! Episodes: a single kind of fault that lasts for a while, and the reaction of informers.
 
 use std::time::Duration;
 
@@ -9,32 +9,32 @@ use super::run::Run;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The longest pause between two tries.
+/// The longest pause between two attempts.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// How long a watch may be silent.
 const SILENCE_MAX: Duration = Duration::from_secs(75);
-/// How long the head of a watch may take.
+/// How long the response head of a watch may take.
 const HEAD_MAX: Duration = Duration::from_secs(30);
 /// How long the end of a streaming list may take.
 const STREAM_MAX: Duration = Duration::from_secs(30);
-/// A watch that was silent for this long, where no bookmark has ever come, is dead.
+/// A watch is dead if it was silent for this long and no bookmark has ever arrived.
 const OUTLIVED: Duration = Duration::from_secs(675);
-/// Five failures in a row, and the pauses after them.
+/// Five consecutive failures, and the pauses after them.
 const FIVE_PAUSES: Duration = Duration::from_secs(50);
 
-/// How watches fail while lists work.
+/// The way in which watches fail while lists work.
 #[derive(Debug, Clone, Copy)]
 enum Watches {
     Forbidden,
     Broken,
     Failing,
     Unanswered,
-    /// Open, and silent.
+    /// The watch is open, but silent.
     Swallowed,
 }
 
 impl Watches {
-    /// How long what is written may take to be in the caches: the first time, and from then on.
+    /// Returns how long a write may take to reach the caches: the first one, and later ones.
     fn bounds(self, bookmarks: bool) -> (Duration, Duration) {
         let slack = 5 * SECOND;
         let (first, then) = match self {
@@ -55,7 +55,7 @@ impl Watches {
 impl Run {
     pub(crate) async fn episode(&mut self) {
         match self.rng.u8(..7) {
-            // A server that forgets at once what a watch goes on from has to be listed.
+            // A server that compacts at once forces lists instead.
             0 | 1 if !self.forgets => self.cut_idle_watches().await,
             2 => self.let_watches_fail(Watches::Forbidden).await,
             3 => self.let_watches_fail(Watches::Broken).await,
@@ -65,16 +65,16 @@ impl Run {
         }
     }
 
-    /// Nothing goes wrong, every watch works, and all have seen a bookmark.
+    /// Waits until there are no faults, every watch works, and all informers have received a bookmark.
     async fn steady(&mut self) {
         self.quiet().await;
-        // What comes of the first may be that a dead watch is noticed. The second comes as a bookmark.
+        // The first round may only reveal a dead watch. The second arrives as a bookmark.
         for _ in 0..2 {
             self.writers.nudge(&self.server, &mut self.history);
             self.let_versions_come().await;
         }
         self.bookmarks = true;
-        // One that has ended is opened again within a second.
+        // A watch that has ended is reopened within a second.
         for _ in 0..3 {
             if self.server.watches() != self.watches() {
                 sleep(SECOND).await;
@@ -83,7 +83,7 @@ impl Run {
         assert_eq!(self.server.watches(), self.watches(), "watches are open");
     }
 
-    /// A load balancer cuts idle connections. That is no failure: the watch goes on from where it was.
+    /// A load balancer cuts idle connections. This is not a failure: the watch is resumed.
     async fn cut_idle_watches(&mut self) {
         self.steady().await;
         let (seconds, before, began) =
@@ -106,15 +106,15 @@ impl Run {
         self.settle().await;
         self.poll_streams(true).await;
         self.check();
-        // In five minutes without a bookmark, the server forgets what a watch goes on from.
+        // In five minutes without a bookmark, the version to resume from may expire.
         let expired = self.trace[began..].iter().any(|line| line.contains("any longer (410)"));
         assert!(expired || self.lists_since(before) == 0, "L3: idle cuts led to lists");
         self.let_caches_come(5 * SECOND).await;
     }
 
-    /// Watches fail, lists work: the caches follow all the same, and watch again when they can.
+    /// Watches fail and lists work: the caches still follow, and informers watch again once they can.
     async fn let_watches_fail(&mut self, how: Watches) {
-        // Without a bookmark, a silent watch could be a quiet one.
+        // Without a bookmark, a silent watch could just be idle.
         if matches!(how, Watches::Swallowed) && self.rng.bool() {
             self.quiet().await;
         } else {
@@ -153,10 +153,10 @@ impl Run {
         }
     }
 
-    /// What is written now comes soon, and not with a list.
+    /// Checks that writes arrive soon, and without a list.
     async fn let_watches_work(&mut self, within: Duration) {
         self.let_caches_come(within).await;
-        // The last pause may not be over where the content was the same all along.
+        // If the content never changed, the last pause may still be running.
         sleep(within).await;
         let before = self.last_request();
         let count = self.rng.u32(3..9);
@@ -183,7 +183,7 @@ impl Run {
         }
     }
 
-    /// Every cache is the server, whether it is live or not.
+    /// Checks that every cache equals the server's content, live or not.
     fn is_current(&self) -> Result<(), String> {
         for informer in &self.informers {
             informer.check_content(&self.history)?;
@@ -195,7 +195,7 @@ impl Run {
         self.server.requests().last().map_or(0, |request| request.id)
     }
 
-    /// How many lists there were since a request. One of a single object is a question for the version.
+    /// Returns the number of lists since a request. A list of a single object only asks for the version.
     fn lists_since(&self, before: u64) -> usize {
         let is_list = |uri: &str| {
             let asks = |what| uri.contains(what);

@@ -1,30 +1,30 @@
-//! Faults of the whole catalogue, chosen at random.
+//! Faults from the whole catalogue, chosen at random.
 
 use std::time::Duration;
 
 use embedded_apiserver::{ApiServer, Fault, FaultRule, Verb};
 
-/// How long the server is down at most.
+/// The longest time that the server is down.
 pub(crate) const DOWN_MAX: Duration = Duration::from_secs(100);
 
-/// What a run allows itself.
+/// The kinds of fault that a run may inject.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mood {
-    /// Answers come late, or in bits.
+    /// Responses arrive late, or in small pieces.
     pub(crate) slow: bool,
-    /// Events get lost without a trace.
+    /// Events are silently lost.
     pub(crate) lossy: bool,
-    /// Objects are damaged on their way.
+    /// Objects are corrupted in transit.
     pub(crate) damaged: bool,
 }
 
-/// The requests that faults are aimed at.
+/// The requests that faults apply to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Aim {
     pub(crate) resources: [&'static str; 3],
-    /// At writes too, not at lists and watches alone.
+    /// Also writes, not only lists and watches.
     pub(crate) any_verb: bool,
-    /// Lists may come from a server that lags.
+    /// Lists may be answered by a server that lags.
     pub(crate) stale_lists: bool,
 }
 
@@ -115,7 +115,7 @@ fn any(rng: &mut fastrand::Rng, mood: Mood) -> Fault {
 
 fn delay(rng: &mut fastrand::Rng) -> Fault {
     let late = Duration::from_millis(rng.u64(1..40_000));
-    // At least a kilobyte a second: some dozen events come within half a minute.
+    // At least a kilobyte a second, so that a few dozen events arrive within half a minute.
     let (bytes, every) = (rng.usize(100..500), Duration::from_millis(rng.u64(10..100)));
     if rng.bool() { Fault::Latency(late) } else { Fault::SlowBytes { bytes, every } }
 }
@@ -129,7 +129,7 @@ fn damage(rng: &mut fastrand::Rng) -> Fault {
     }
 }
 
-/// Several that come together: everything has to be listed again, and that goes wrong, too.
+/// Injects several faults together: everything has to be relisted, and that fails, too.
 pub(crate) fn scenario(rng: &mut fastrand::Rng, server: &ApiServer) -> String {
     let faults = server.faults();
     let relist = || faults.on(Verb::Watch).after_events(0).times(3).inject(Fault::Gone);

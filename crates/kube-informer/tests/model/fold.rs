@@ -1,10 +1,10 @@
-//! What a handler believes, folded from what it was told; and whether it may be told that.
+//! A handler's view, folded from its events, and checks that each event is allowed.
 
 use std::collections::BTreeMap;
 
 use super::history::{History, Place, Scope, Told};
 
-/// What a handler was told.
+/// An event that a handler received.
 #[derive(Debug, Clone)]
 pub(crate) enum What {
     Added { told: Told, initial: bool },
@@ -38,24 +38,24 @@ impl std::fmt::Display for What {
     }
 }
 
-/// What a handler asked for.
+/// The options of a handler.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is chosen by itself")]
 pub(crate) struct Wants {
     pub(crate) resync: bool,
     pub(crate) only_changes: bool,
     pub(crate) filtered: bool,
-    /// It tells resyncs from updates.
+    /// Whether it distinguishes resyncs from updates.
     pub(crate) knows_resyncs: bool,
 }
 
 pub(crate) struct Fold {
     wants: Wants,
     pub(crate) view: BTreeMap<String, Told>,
-    /// How far each key has come; kept when it is gone.
+    /// The last place of each key in the history; kept after the object is gone.
     places: BTreeMap<String, Place>,
     pub(crate) synced: bool,
-    /// Repetitions so far.
+    /// The number of repetitions so far.
     pub(crate) repeated: usize,
 }
 
@@ -65,7 +65,7 @@ impl Fold {
         Self { wants, view, places, synced: false, repeated: 0 }
     }
 
-    /// One thing that the handler was told. `base` is the oldest history that it can be of.
+    /// Folds one event. `base` is the oldest history that it can belong to.
     pub(crate) fn take(
         &mut self,
         history: &History,
@@ -73,9 +73,9 @@ impl Fold {
         base: usize,
         what: &What,
     ) -> Result<(), String> {
-        // Nobody can tell whether one in another history is the same state in other words.
+        // Across histories, versions do not show whether two states are the same.
         let comparable = history.current() == base;
-        // While one namespace is listed for the first time, another may be watched already.
+        // While one namespace is still being listed, another may be watched already.
         let in_parts = scope.namespaces.len() > 1;
         match what {
             What::Synced if self.synced => return Err("I12: synced twice".into()),
@@ -130,7 +130,7 @@ impl Fold {
         if place.0 < base { (base, 0) } else { place }
     }
 
-    /// I1, I2, I3: a state that there was, and none older than one that was told.
+    /// I1, I2, I3: checks that the state existed, and that it is not older than the last one delivered.
     fn is_state(
         &mut self,
         history: &History,
@@ -147,7 +147,7 @@ impl Fold {
         Ok(())
     }
 
-    /// I16: what went, as it went if that was seen.
+    /// I16: checks that a delete carries the final state if it was observed.
     fn is_deletion(
         &mut self,
         history: &History,

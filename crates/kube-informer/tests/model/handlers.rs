@@ -1,4 +1,4 @@
-//! Handlers of every kind, which note what they are told.
+//! Handlers of every kind, which record their events.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,18 +13,18 @@ use super::fold::{Fold, Wants, What};
 use super::history::Told;
 use super::informers::Probe;
 
-/// One thing that a handler was told, and what the cache had at that moment.
+/// An event of a handler, and the state of the cache at that moment.
 pub(crate) struct Entry {
     pub(crate) handler: usize,
     pub(crate) what: What,
-    /// The version of the object in the cache, and that of the cache.
+    /// The version of the object in the cache, and that of the cache itself.
     pub(crate) cached: Option<u64>,
     pub(crate) version: u64,
 }
 
 pub(crate) type Log = Arc<Mutex<Vec<Entry>>>;
 
-/// Notes everything.
+/// Records every event.
 #[derive(Clone)]
 pub(crate) struct Recorder {
     pub(crate) id: usize,
@@ -75,12 +75,12 @@ impl EventHandler<Untyped> for Recorder {
     }
 }
 
-/// What passes, said twice: of objects, and of what was told of them.
+/// A filter, implemented twice: on objects, and on recorded events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Filter {
     /// By a label, which can change.
     Web,
-    /// By the name, which cannot.
+    /// By the name, which cannot change.
     Name(char),
 }
 
@@ -107,14 +107,14 @@ enum Seat {
     Stream {
         stream: EventStream,
         recorder: Recorder,
-        /// Nobody polls it for so many steps.
+        /// The number of steps for which it is not polled.
         idle: u32,
     },
 }
 
 pub(crate) struct Handler {
     pub(crate) id: usize,
-    /// Which informer's.
+    /// The position of its informer.
     pub(crate) informer: usize,
     pub(crate) filter: Option<Filter>,
     pub(crate) resync: Option<Duration>,
@@ -125,7 +125,7 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
-    /// A random one.
+    /// Registers a random handler.
     pub(crate) fn join(
         rng: &mut fastrand::Rng,
         informer: usize,
@@ -185,7 +185,7 @@ impl Handler {
         }
     }
 
-    /// Leaves, and is not called any more from the moment that this begins.
+    /// Removes the handler. It is not called any more from the moment that this begins.
     pub(crate) async fn leave(mut self) {
         match self.seat.take() {
             Some(Seat::Handler(registration)) => registration.remove().await,
@@ -195,14 +195,14 @@ impl Handler {
         }
     }
 
-    /// Nobody polls it for so many steps, if it is a stream.
+    /// If it is a stream, leaves it unpolled for this many steps.
     pub(crate) fn pause(&mut self, steps: u32) {
         if let Some(Seat::Stream { idle, .. }) = &mut self.seat {
             *idle = steps;
         }
     }
 
-    /// Takes what waits in a stream, unless it is left alone; `always` if not even then.
+    /// Reads the queued events of a stream, unless it is paused; with `always`, even then.
     pub(crate) async fn poll(&mut self, always: bool) {
         let Some(Seat::Stream { stream, recorder, idle }) = &mut self.seat else { return };
         if *idle > 0 && !always {
@@ -212,7 +212,7 @@ impl Handler {
         loop {
             match stream.next().now_or_never() {
                 Some(Some(event)) => recorder.note(&event),
-                // It gives way to others now and then.
+                // The stream yields to other tasks now and then.
                 None if stream.registration().backlog() > 0 => tokio::task::yield_now().await,
                 Some(None) | None => return,
             }

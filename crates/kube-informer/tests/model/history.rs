@@ -1,7 +1,7 @@
-//! What the server has been through: every change, in a list. Simple enough to be seen right.
+//! The model: a list of all changes on the server, simple enough to be obviously correct.
 //!
-//! A restore from a snapshot begins a new history, which shares its beginning with the one before.
-//! Histories are numbered in the order of their beginnings.
+//! Restoring a snapshot begins a new history, which shares its beginning with the previous one. Histories are
+//! numbered in order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde_json::Value;
 pub(crate) struct State {
     pub(crate) uid: String,
     pub(crate) version: u64,
-    /// Every write but those of a status leaves another.
+    /// Changes with every write, except writes of the status.
     pub(crate) stamp: String,
     pub(crate) body: Value,
 }
@@ -39,21 +39,21 @@ pub(crate) struct Change {
     pub(crate) resource: &'static str,
     pub(crate) key: String,
     pub(crate) before: Option<Arc<State>>,
-    /// None: it was deleted.
+    /// `None` if the object was deleted.
     pub(crate) after: Option<Arc<State>>,
 }
 
-/// What an informer is about.
+/// The scope of an informer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scope {
     pub(crate) resource: &'static str,
-    /// All if none is named.
+    /// Empty for all namespaces.
     pub(crate) namespaces: &'static [&'static str],
-    /// One of these values of the label `app`.
+    /// The allowed values of the label `app`.
     pub(crate) apps: Option<&'static [&'static str]>,
     pub(crate) node: Option<&'static str>,
     pub(crate) metadata_only: bool,
-    /// Its informer changes labels of what it keeps.
+    /// Whether its informer changes the labels of its objects.
     pub(crate) relabelled: bool,
 }
 
@@ -67,7 +67,7 @@ impl Scope {
     }
 }
 
-/// An object as somebody was shown it.
+/// A state of an object, as it was delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) key: String,
@@ -99,13 +99,13 @@ impl std::fmt::Display for Told {
 }
 
 struct Epoch {
-    /// The history that this one goes on from, and from which version.
+    /// The history from which this one branched, and at which version.
     parent: Option<(usize, u64)>,
     changes: Vec<Change>,
     top: u64,
 }
 
-/// A history, and how far it has come: nothing goes back behind that.
+/// A history and a version in it. Places never go back.
 pub(crate) type Place = (usize, u64);
 
 /// All histories.
@@ -118,7 +118,7 @@ impl History {
         Self { epochs: vec![Epoch { parent: None, changes: Vec::new(), top: revision }] }
     }
 
-    /// The one that is going on.
+    /// Returns the current history.
     pub(crate) fn current(&self) -> usize {
         self.epochs.len() - 1
     }
@@ -146,20 +146,20 @@ impl History {
         current.changes.push(Change { version, resource, key: key.to_owned(), before, after });
     }
 
-    /// A new history goes on from a version of this one.
+    /// Starts a new history from a version of this one.
     pub(crate) fn branch(&mut self, version: u64) {
         let parent = Some((self.current(), version));
         self.epochs.push(Epoch { parent, changes: Vec::new(), top: version });
     }
 
-    /// What was written, in the history before this one, with the version that is next in this.
+    /// Returns the change that has the next version, but in the previous history.
     pub(crate) fn twin(&self) -> Option<&Change> {
         let (parent, _) = self.epochs[self.current()].parent?;
         let next = self.top() + 1;
         self.epochs[parent].changes.iter().find(|change| change.version == next)
     }
 
-    /// The parts of a history, newest first, and up to which version each is part of it.
+    /// Returns the parts of a history, newest first, each with its last version.
     fn path(&self, epoch: usize) -> Vec<(&Epoch, u64)> {
         let (mut at, mut up_to) = (epoch, u64::MAX);
         let mut path = Vec::new();
@@ -178,7 +178,7 @@ impl History {
         })
     }
 
-    /// Everything in scope at a version of a history; None if it never came so far.
+    /// Returns everything in scope at a version of a history, or `None` if the history did not reach that version.
     pub(crate) fn at(
         &self,
         (epoch, version): Place,
@@ -201,7 +201,7 @@ impl History {
         Some(state)
     }
 
-    /// Whether an object had this state, in the scope.
+    /// Returns whether an object in the scope had this state.
     fn is_state(&self, epoch: usize, scope: &Scope, told: &Told) -> bool {
         self.find(epoch, told.version).is_some_and(|change| {
             let after = change.after.as_ref();
@@ -211,7 +211,7 @@ impl History {
         })
     }
 
-    /// Whether an object left the scope at this version, being this before.
+    /// Returns whether an object left the scope at this version, from this state.
     fn is_end(&self, epoch: usize, scope: &Scope, told: &Told) -> bool {
         self.find(epoch, told.version).is_some_and(|change| {
             let (before, after) = (change.before.as_ref(), change.after.as_ref());
@@ -222,12 +222,12 @@ impl History {
         })
     }
 
-    /// Where in the histories a state is, not behind where one has been already.
+    /// Returns the place of a state, at or after the place `from`.
     pub(crate) fn place_state(&self, from: Place, scope: &Scope, told: &Told) -> Option<Place> {
         self.place(from, told.version, |epoch| self.is_state(epoch, scope, told))
     }
 
-    /// The same of the end of an object.
+    /// Returns the place of an object's end, in the same way.
     pub(crate) fn place_end(&self, from: Place, scope: &Scope, told: &Told) -> Option<Place> {
         self.place(from, told.version, |epoch| self.is_end(epoch, scope, told))
     }

@@ -1,4 +1,4 @@
-//! Indexes, and what they must hold.
+//! Indexes, and checks of their content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use super::informers::Informer;
 use super::run::Run;
 
 const INDEXES_MAX: usize = 8;
-/// One name for all functions, so that it is often taken, or free again.
+/// All functions share this name, so that it is often taken, and free again later.
 const LETTERS: &str = "letters";
-/// The names of all indexes that there may be.
+/// The names of all possible indexes.
 const NAMES: [&str; 4] = ["label:app", "field:spec.nodeName", "controller", LETTERS];
 
 #[derive(Debug, Clone, Copy)]
@@ -20,11 +20,11 @@ enum By {
     Label,
     Field,
     Controller,
-    /// Several values, or none.
+    /// By a function that returns any number of values.
     Function,
 }
 
-/// An index, and by what.
+/// An index, and the source of its values.
 pub(crate) struct Checked {
     informer: usize,
     by: By,
@@ -41,7 +41,7 @@ fn letters(name: &str, app: Option<&str>) -> Vec<String> {
 }
 
 impl Checked {
-    /// None if it is by a function under a name that is taken.
+    /// Adds an index. Returns `None` if it is by a function and the name is taken.
     fn add(rng: &mut fastrand::Rng, informer: usize, of: &Informer) -> Option<Self> {
         let (by, index) = match rng.u8(..5) {
             0 => (By::Label, of.handle.index_by_label("app")),
@@ -71,7 +71,7 @@ impl Checked {
         }
     }
 
-    /// I15: every key under each of its values, and nothing else.
+    /// I15: checks that every key is under each of its values, and nothing else is.
     pub(crate) fn check(&self, informers: &[Informer]) {
         let informer = &informers[self.informer];
         let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -140,7 +140,7 @@ impl Run {
         self.indexes.iter().any(|index| index.informer == informer && index.index.name() == name)
     }
 
-    /// An index is there as long as a handle of it, and no longer.
+    /// Checks that an index exists exactly as long as a handle to it.
     pub(crate) fn check_names(&self) {
         for (at, informer) in self.informers.iter().enumerate() {
             let lister = informer.handle.lister();
@@ -152,7 +152,7 @@ impl Run {
     }
 }
 
-/// The index that every cache has.
+/// Checks the index by namespace, which every cache has.
 pub(crate) fn check_namespaces(informer: &Informer) {
     let lister = informer.handle.lister();
     let mut namespaces: BTreeMap<String, usize> = BTreeMap::new();

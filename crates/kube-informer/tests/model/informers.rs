@@ -1,4 +1,4 @@
-//! The informers of a run: every way to list and to watch, and what their caches must hold.
+//! The informers of a run, for every way to list and watch, and checks of their caches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -21,7 +21,7 @@ use super::combination::Combination;
 use super::history::{History, Place, Scope, State, Told};
 use super::relabel::relabel;
 
-/// A server that cannot stream lists.
+/// A source that does not stream lists.
 pub(crate) struct ListsOnly(pub(crate) KubeListWatch);
 
 impl ListWatch for ListsOnly {
@@ -42,16 +42,16 @@ impl ListWatch for ListsOnly {
 /// Errors, in the order in which they were reported.
 pub(crate) type Errors = Arc<Mutex<Vec<String>>>;
 
-/// Emptied at the end of a run: a lister in a handler would keep the informer running for ever.
+/// Emptied at the end of a run: a lister in a handler would keep the informer running forever.
 pub(crate) type Probe = Arc<Mutex<Option<Lister>>>;
 
 pub(crate) struct Informer {
     pub(crate) handle: SharedInformer,
     pub(crate) scope: Scope,
     pub(crate) probe: Probe,
-    /// Since the last quiet point, it had to list again.
+    /// Whether it had to relist since the last quiet point.
     pub(crate) relisted: Arc<AtomicBool>,
-    /// How far its cache has come.
+    /// The place of its cache in the history.
     place: Place,
     state: String,
 }
@@ -64,8 +64,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) errors: Errors,
 }
 
-/// What the informer of several namespaces may be asked for, and of which it then is: names that repeat
-/// count once, and an empty one among others is all of them.
+/// The namespaces that are requested for the informer of several namespaces, and those that it then has: duplicates
+/// count once, and an empty name stands for all namespaces.
 const NAMESPACES: [(&[&str], &[&str]); 6] = [
     (TWO_NAMESPACES, TWO_NAMESPACES),
     (&["default", "kube-public", "default"], TWO_NAMESPACES),
@@ -88,7 +88,7 @@ pub(crate) const PODS: Scope = Scope {
 };
 
 impl Setup<'_> {
-    /// One of each; the one of several namespaces only if asked for.
+    /// Builds one informer of each kind; that of several namespaces only if `several` is true.
     pub(crate) fn informers(&mut self, several: bool) -> Vec<Informer> {
         let mut informers = vec![self.pods(), self.web_pods(), self.metadata(), self.maps()];
         if several {
@@ -97,14 +97,14 @@ impl Setup<'_> {
         informers
     }
 
-    /// All pods, in a streaming list.
+    /// Watches all pods, with a streaming list.
     fn pods(&mut self) -> Informer {
         let builder = self.factory.builder_for::<Pod>().protobuf(self.asks_for_protobuf());
         let (builder, scope) = self.may_relabel(builder, PODS);
         Informer::new(self.build(builder), scope)
     }
 
-    /// Some pods of a namespace, in a list of pages.
+    /// Watches some pods of a namespace, with a paged list.
     fn web_pods(&mut self) -> Informer {
         let source = KubeListWatch::of::<Pod>(self.client.clone())
             .namespace("default")
@@ -116,7 +116,7 @@ impl Setup<'_> {
         Informer::new(self.build(builder), scope)
     }
 
-    /// Metadata of pods, at times of one node only.
+    /// Watches the metadata of pods, sometimes only of one node.
     fn metadata(&mut self) -> Informer {
         let builder = self.factory.builder_for::<PartialObjectMeta<Pod>>();
         let mut builder = builder.protobuf(self.asks_for_protobuf());
@@ -128,7 +128,7 @@ impl Setup<'_> {
         Informer::new(self.build(builder), scope)
     }
 
-    /// A kind that is known at run time only, listed one way or the other.
+    /// Watches a kind that is known only at run time, with either kind of list.
     fn maps(&mut self) -> Informer {
         let resource = ApiResource::erase::<ConfigMap>(&());
         let built = if self.rng.bool() {
@@ -145,10 +145,10 @@ impl Setup<'_> {
         Informer::new(built, Scope { resource: "configmaps", ..PODS })
     }
 
-    /// The pods of several namespaces, with a list and a watch each.
+    /// Watches the pods of several namespaces, with a list and a watch for each.
     fn several_namespaces(&mut self) -> Informer {
         let (asked, namespaces) = NAMESPACES[self.rng.usize(..NAMESPACES.len())];
-        // So that it is not the same informer as that of all pods.
+        // Makes it a different informer from that of all pods.
         let builder = self.factory.builder_for::<Pod>().drop_fields(["spec.none"]);
         let builder = builder.namespaces(asked.iter().copied()).protobuf(self.asks_for_protobuf());
         Informer::new(self.build(builder), Scope { namespaces, ..PODS })
@@ -158,7 +158,7 @@ impl Setup<'_> {
         self.combination.protobuf(self.rng)
     }
 
-    /// Changes labels of what it keeps, or not.
+    /// Sometimes adds a transform that changes labels.
     fn may_relabel<O>(
         &mut self,
         builder: InformerBuilder<Pod, O>,
@@ -170,13 +170,13 @@ impl Setup<'_> {
         }
     }
 
-    /// Gives it all that informers have, and whether it had to list again.
+    /// Builds an informer with the common settings, and records whether it had to relist.
     fn build<K, O>(&mut self, builder: InformerBuilder<K, O>) -> Built
     where
         K: DeserializeOwned + Send + Sync + 'static,
     {
         let storage = self.combination.storage(self.rng);
-        // Of the dozen objects that there are.
+        // There are about a dozen objects.
         let mut builder = builder.storage(storage).train_on(self.rng.usize(7..10));
         if self.rng.u8(..4) > 0 {
             builder = builder.page_size(self.rng.u32(1..5));
@@ -204,7 +204,7 @@ impl Informer {
         self.handle.resource_version().as_str().parse().ok()
     }
 
-    /// Each namespace is at a version of its own; the least of them is what is said.
+    /// Returns whether each namespace has its own version, of which the lowest is reported.
     pub(crate) fn is_in_parts(&self) -> bool {
         self.scope.namespaces.len() > 1
     }
@@ -213,7 +213,7 @@ impl Informer {
         self.handle.state().as_str() == "watching"
     }
 
-    /// What it is doing, if that is not what it was doing when last asked.
+    /// Returns its state if that has changed since the last call.
     pub(crate) fn new_state(&mut self) -> Option<&str> {
         let state = self.handle.state().as_str();
         if self.state == state {
@@ -223,14 +223,14 @@ impl Informer {
         Some(&self.state)
     }
 
-    /// What is in the cache, by key, and the version that it was read at.
+    /// Returns the content of the cache by key, and its version.
     pub(crate) fn content(&self) -> (BTreeMap<String, Told>, Option<u64>) {
         let list = self.handle.lister().list();
         let content = list.iter().map(Told::of).map(|told| (told.key.clone(), told)).collect();
         (content, list.resource_version().as_str().parse().ok())
     }
 
-    /// Keys that it says it could not keep; None if it says that of one without a key.
+    /// Returns the keys that could not be stored, or `None` if one of the objects has no key.
     fn failed(&self) -> Option<BTreeSet<String>> {
         let key = |error: &kube_informer::Error| Some(error.key()?.as_str().to_owned());
         self.handle.failed().iter().map(key).collect()
@@ -240,13 +240,13 @@ impl Informer {
         self.failed().is_none()
     }
 
-    /// I1, I4 to I7: whatever it is at, the cache is the state of the server at the version that it
-    /// says, in one history, and no version before one that it said already.
+    /// I1, I4 to I7: checks that the cache is the server's state at the version that it reports, in one history, and
+    /// that this version has not gone back.
     pub(crate) fn check_honesty(&mut self, history: &History) -> std::result::Result<(), String> {
         let (content, version) = self.content();
         let Some(failed) = self.failed() else { return Ok(()) };
         let Some(version) = version else {
-            // Of several namespaces, some come before the others.
+            // With several namespaces, some are listed before others.
             let empty = content.is_empty() || self.is_in_parts();
             return if empty && !self.handle.has_synced() {
                 Ok(())
@@ -272,14 +272,14 @@ impl Informer {
         Ok(())
     }
 
-    /// Only histories from this one on are of any interest.
+    /// Drops all histories before this one.
     pub(crate) fn forget_before(&mut self, epoch: usize) {
         if self.place.0 < epoch {
             self.place = (epoch, 0);
         }
     }
 
-    /// L1: the cache is the server, and a watch keeps it so.
+    /// L1: checks that the cache equals the server's content, and that a watch keeps it so.
     pub(crate) fn check_convergence(&self, history: &History) -> std::result::Result<(), String> {
         let name = self.handle.name();
         if !self.handle.is_live() || !self.is_watching() {
@@ -288,7 +288,7 @@ impl Informer {
         self.check_content(history)
     }
 
-    /// The cache is what the server has now.
+    /// Checks that the cache has the server's current content.
     pub(crate) fn check_content(&self, history: &History) -> std::result::Result<(), String> {
         let name = self.handle.name();
         if !self.handle.has_synced() {
@@ -301,8 +301,8 @@ impl Informer {
         difference.map_or(Ok(()), |difference| Err(format!("{name}: {difference}")))
     }
 
-    /// I1: the bodies, too, are those of the server. Where objects were damaged on their way, only
-    /// what identifies them is.
+    /// I1: checks that bodies, too, equal the server's. If objects were corrupted in transit, only their identity is
+    /// checked.
     pub(crate) fn check_bodies(&self, history: &History, damaged: bool) {
         let state = history.at((history.current(), history.top()), &self.scope);
         let state = state.expect("there is a current state");
@@ -323,7 +323,7 @@ impl Informer {
             }
             for side in [&mut ours, &mut theirs] {
                 let side = side.as_object_mut().expect("an object");
-                // Lists of the server name the kind once, for all items.
+                // A list of the server names the kind only once, not in each item.
                 side.retain(|name, _| name != "apiVersion" && name != "kind");
             }
             assert_eq!(ours, theirs, "I1: the body of {key} in {}", self.handle.name());

@@ -1,29 +1,28 @@
-//! The whole stack against a model that is too simple to be wrong.
+//! The complete stack, compared with a model that is too simple to be wrong.
 //!
-//! A run takes a seed, and from it makes clients that write to the embedded server, informers of
-//! every kind on it, handlers of every kind that join and leave, indexes that are added and dropped,
-//! faults of the whole catalogue, restores of backups, and the passing of time. A reflector beside the
-//! informers writes to a store that refuses lists and events; and in some runs idle connections are cut
-//! for a while, or watches fail while lists work. The model keeps every change of the
-//! server in a list, and from it says, at every step:
+//! From a seed, a run creates clients that write to the embedded server, informers of every kind, handlers of every
+//! kind that join and leave, indexes that are added and dropped, faults from the whole catalogue, restored backups,
+//! and the passing of time. Beside the informers, a reflector writes to a store that refuses lists and events. In
+//! some runs idle connections are cut for a while, or watches fail while lists work. The model keeps every change of
+//! the server in a list, and checks at every step:
 //!
-//! - a cache is the state of the server at exactly the version that it says, and that version never
-//!   goes back within a history of the server (I1 to I8, I21);
-//! - what a handler is told follows from what it was told before, is a state that there was, never an
-//!   older one, and never ahead of the cache (I9 to I13, I16, I17);
-//! - every index has exactly the keys that it should, and is there as long as a handle of it (I15);
-//! - labels, selectors and what is decoded agree, whatever a transform has made of them (T-4).
+//! - a cache is the server's state at exactly the version that it reports, and that version never goes back within a
+//!   history of the server (I1 to I8, I21);
+//! - an event is consistent with the handler's earlier events; its state existed, and is neither older than the last
+//!   one nor ahead of the cache (I9 to I13, I16, I17);
+//! - every index has exactly the keys that it should, and exists as long as a handle to it (I15);
+//! - labels, selectors and decoded objects agree, whatever a transform did to them (T-4).
 //!
-//! And at quiet points, when nothing more goes wrong: within bounded time every cache is the server,
-//! body by body, every handler's view is the cache, every informer is live (L1, L2), and nothing is
-//! left running after the end (L5). Where only idle connections are cut, informers stay live and list
-//! nothing (L3); where only watches fail, they follow by polling, in bounded time, and watch again.
+//! At quiet points, after faults have stopped, it checks that within a bounded time every cache equals the server's
+//! content, bodies included, every handler's view equals the cache, and every informer is live (L1, L2); and that
+//! nothing is left running after the end (L5). If only idle connections are cut, informers stay live and do not list
+//! (L3). If only watches fail, informers follow by polling, in bounded time, and watch again afterwards.
 //!
 //! The seed also chooses the combination of encoding (JSON or protobuf) and storage (packed, plain or decoded) that
 //! all informers of the run use; in some runs each informer has its own. A failure names the combination.
 //!
-//! `INFORMER_MODEL_SEED=7` runs one seed and prints what happened if it fails; a failure names its
-//! seed. `INFORMER_MODEL_SEEDS=20000` runs that many.
+//! `INFORMER_MODEL_SEED=7` runs one seed, and prints its trace if it fails; a failure names its seed.
+//! `INFORMER_MODEL_SEEDS=20000` runs that many.
 
 mod checks;
 mod combination;
@@ -47,16 +46,16 @@ use combination::Combination;
 use run::Run;
 
 const SEEDS: u64 = 240;
-/// Tests that share the seeds, so that they run side by side.
+/// The number of tests that share the seeds, so that they run in parallel.
 const PARTS: u64 = 2;
 
-/// A number from the environment.
+/// Reads a number from the environment.
 fn setting(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
 }
 
-/// What one seed does, from beginning to end, as text.
+/// Runs one seed, and returns its trace.
 fn trace(seed: u64) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -90,9 +89,9 @@ fn run_part(part: u64) {
     assert!(!many || unseen.is_empty(), "a test of nothing: {unseen:?} never happened");
 }
 
-/// What a run of some seeds comes across, as parts of lines: without it, nothing is checked.
+/// Returns parts of lines that some run must produce: without them, nothing is checked.
 fn to_be_seen() -> Vec<String> {
-    // The run restores snapshots by itself, so that it knows of it.
+    // The run restores snapshots itself, because the model has to know.
     let faults = Fault::all_names().iter().filter(|name| **name != "rollback");
     let struck = faults.map(|name| format!("{name} struck"));
     let others = [

@@ -1,4 +1,4 @@
-//! A reflector that works alone, with a store that does not take everything.
+//! A standalone reflector, with a store that refuses some writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,19 +11,19 @@ use tokio_util::sync::CancellationToken;
 use super::history::{History, Place, Scope, Told};
 use super::informers::{Errors, ListsOnly, PODS, differ};
 
-/// What the reflector has written, and what the store makes of it.
+/// The objects that the reflector has written, and those that the store refused.
 struct Content {
     objects: BTreeMap<ObjectKey, Object>,
-    /// That of the content.
+    /// The version of the content.
     version: Option<u64>,
-    /// The last one that the store was shown, also with what it refused.
+    /// The last version that the store was offered, including refused writes.
     seen: Option<u64>,
-    /// Keys of which something was refused, or could not be read.
+    /// The keys of objects that were refused or could not be read.
     missed: BTreeSet<String>,
-    /// Something without a key could not be read.
+    /// Whether an object without a key could not be read.
     nameless: bool,
     is_watching: bool,
-    /// How many of a hundred lists, and of a hundred events, are refused.
+    /// The percentages of lists and of events that are refused.
     refuses: (u8, u8),
     rng: fastrand::Rng,
 }
@@ -41,7 +41,7 @@ impl Content {
         self.version = self.seen;
     }
 
-    /// One event. What is refused is not offered again, but by a list.
+    /// Handles one event. A refused object is offered again only by a list.
     fn event(&mut self, object: Object, is_there: bool) -> Result<()> {
         self.is_at(object.resource_version());
         let (key, percent) = (object.key().clone(), self.refuses.1);
@@ -123,7 +123,7 @@ impl ReflectorStore for Store {
     }
 }
 
-/// All pods, in a store of the model's own.
+/// All pods, in the model's own store.
 pub(crate) struct Mirror {
     store: Store,
     reflector: Option<Reflector<Store>>,
@@ -171,12 +171,12 @@ impl Mirror {
         self.stop.cancel();
     }
 
-    /// From now on the store refuses so many of a hundred lists, and events.
+    /// Sets the percentages of lists and of events that the store refuses.
     pub(crate) fn refuse(&self, lists: u8, events: u8) {
         self.store.content().refuses = (lists, events);
     }
 
-    /// The version that the reflector goes on from.
+    /// Returns the version that the reflector resumes from.
     pub(crate) fn last_seen(&self) -> Option<u64> {
         self.store.content().seen
     }
@@ -185,7 +185,7 @@ impl Mirror {
         self.store.content().is_watching
     }
 
-    /// Only a list shows what it is.
+    /// Returns whether something was missed that only a list can repair.
     pub(crate) fn has_missed_something(&self) -> bool {
         let content = self.store.content();
         content.nameless || !content.missed.is_empty()
@@ -195,14 +195,14 @@ impl Mirror {
         self.store.content().nameless
     }
 
-    /// Only histories from this one on are of any interest.
+    /// Drops all histories before this one.
     pub(crate) fn forget_before(&mut self, epoch: usize) {
         if self.place.0 < epoch {
             self.place = (epoch, 0);
         }
     }
 
-    /// The content is the state of the server at its version, but for what was refused.
+    /// Checks that the content is the server's state at its version, except for refused objects.
     pub(crate) fn check_honesty(&mut self, history: &History) -> Result<(), String> {
         let content = self.store.content();
         let Some(version) = content.version else {
@@ -222,7 +222,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// the store was offered what the server has until it took it.
+    /// checks that lists were offered until the store accepted one.
     pub(crate) fn check_content(&self, history: &History) -> Result<(), String> {
         let content = self.store.content();
         if content.version.is_none() {

@@ -1,4 +1,4 @@
-//! The way to the server: through a load balancer that can cut connections on which nothing comes.
+//! The network: a load balancer that can cut idle connections.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use http::{Request, Response};
 use http_body::Frame;
 use tokio::time::Instant;
 
-/// How long a watch may be idle before it is cut: this, and up to [`IDLE_SPREAD`] seconds more.
+/// The time after which an idle watch is cut, plus up to [`IDLE_SPREAD`] seconds.
 const IDLE_MIN: Duration = Duration::from_secs(35);
 const IDLE_SPREAD: u32 = 26;
 
@@ -27,20 +27,20 @@ pub(crate) struct Network {
 struct Watches {
     opened: u32,
     open: Vec<Weak<Mutex<Connection>>>,
-    /// Lists and watches that were answered in protobuf.
+    /// The number of lists and watches that were answered in protobuf.
     protobuf_answers: usize,
 }
 
 struct Connection {
-    /// When something came on it.
+    /// When data last arrived.
     heard: Instant,
-    /// How long nothing may come.
+    /// How long the connection may be idle.
     idle_max: Duration,
     is_cut: bool,
     waiting: Option<Waker>,
 }
 
-/// The body of an answer, until its connection is cut.
+/// The body of a response, until its connection is cut.
 pub(crate) struct Cuttable {
     body: Body,
     connection: Arc<Mutex<Connection>>,
@@ -55,12 +55,12 @@ impl Network {
         kube::Client::new(self.clone(), "default")
     }
 
-    /// Returns how many lists and watches were answered in protobuf.
+    /// Returns the number of lists and watches that were answered in protobuf.
     pub(crate) fn protobuf_answers(&self) -> usize {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner).protobuf_answers
     }
 
-    /// Cuts watches on which nothing has come for too long, and returns how many.
+    /// Cuts watches that have been idle for too long, and returns their number.
     pub(crate) fn cut_idle(&self) -> usize {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         watches.open.retain(|watch| watch.strong_count() > 0);

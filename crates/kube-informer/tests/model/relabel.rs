@@ -1,4 +1,4 @@
-//! A transform that changes labels, and that everything that reads labels agrees on what it made of them.
+//! A transform that changes labels, and a check that all readers of labels agree on the result.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::informers::Informer;
 
-/// Sets one label from a field, and one from the other.
+/// Sets the label `tier` from `app`, and then `app` from the node.
 pub(crate) fn relabel(object: &mut Value) {
     let node = object["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
     let labels = &mut object["metadata"]["labels"];
@@ -25,12 +25,12 @@ pub(crate) fn relabel(object: &mut Value) {
     labels["app"] = app;
 }
 
-/// The labels in the body of an object.
+/// Returns the labels in the body of an object.
 pub(crate) fn labels_of_body(object: &Object) -> BTreeMap<String, String> {
     object.field("metadata.labels").ok().flatten().unwrap_or_default()
 }
 
-/// T-4: labels, selectors and what is decoded are of the same object.
+/// T-4: checks that labels, selectors and decoded objects agree.
 pub(crate) fn check_labels(informer: &Informer) {
     let (lister, name) = (informer.handle.lister(), informer.handle.name());
     let list = lister.list();

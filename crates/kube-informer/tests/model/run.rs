@@ -1,4 +1,4 @@
-//! One run: the server and the model, informers and handlers, and what happens to them.
+//! One run: the server, the model, informers and handlers, and the steps that affect them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::network::Network;
 use super::writes::Writers;
 
 const HANDLERS_MAX: usize = 14;
-/// More than what waits for a stream one by one.
+/// More events than a stream queues individually.
 const BURST: std::ops::Range<u32> = 1_100..1_300;
 
 #[expect(clippy::struct_excessive_bools, reason = "each is found out by itself")]
@@ -43,25 +43,25 @@ pub(crate) struct Run {
     pub(crate) errors: Errors,
     handlers_made: usize,
     pub(crate) snapshots: Vec<Snapshot>,
-    /// A version that the server must not reach before every informer has seen that it went back:
-    /// who then went on from there could not know that what was before is another history.
+    /// A version that the server must not reach before every informer has seen that it went back: an informer that
+    /// resumed from there could not know that its cache belongs to another history.
     pub(crate) limit: Option<u64>,
     /// The history at the last quiet point.
     pub(crate) base: usize,
-    /// Since the last quiet point, something was set up to go wrong.
+    /// Whether a fault was injected since the last quiet point.
     pub(crate) troubled: bool,
-    /// Since then, events were lost without a trace: only a list can mend that.
+    /// Whether events were silently lost since then, which only a list can repair.
     pub(crate) lossy: bool,
-    /// Objects were damaged on their way, ever.
+    /// Whether objects were ever corrupted in transit.
     pub(crate) damaged: bool,
     pub(crate) faults_seen: usize,
-    /// How many watches fell silent.
+    /// The number of watches that fell silent.
     pub(crate) silences: usize,
-    /// A bookmark has come on a watch of each informer.
+    /// Whether each informer has received a bookmark.
     pub(crate) bookmarks: bool,
-    /// The server forgets its history soon.
+    /// Whether the server compacts its history quickly.
     pub(crate) forgets: bool,
-    /// Tasks before the informers were started.
+    /// The number of tasks before the informers were started.
     tasks: usize,
     pub(crate) trace: Vec<String>,
 }
@@ -154,7 +154,7 @@ impl Run {
         }
     }
 
-    /// All that happens after the start.
+    /// Runs everything after the start.
     pub(crate) async fn go_on(&mut self) {
         let (first, second) = (self.rng.u32(10..30), self.rng.u32(10..30));
         for _ in 0..first {
@@ -177,7 +177,7 @@ impl Run {
         self.trace.push(line);
     }
 
-    /// Something is there before the informers are, or not.
+    /// Creates some objects, or none, and starts the informers.
     pub(crate) async fn start(&mut self) {
         let (writes, handlers) = (self.rng.u32(..30), self.rng.usize(..5));
         self.write(writes).await;
@@ -231,7 +231,7 @@ impl Run {
         }
     }
 
-    /// Lets everything happen that needs no time.
+    /// Lets everything happen that takes no time.
     pub(crate) async fn settle(&mut self) {
         sleep(Duration::from_millis(1)).await;
     }
@@ -244,7 +244,7 @@ impl Run {
 
     pub(crate) async fn write(&mut self, count: u32) {
         for _ in 0..count {
-            // One of these can take three versions.
+            // One step can take three versions.
             if self.limit.is_some_and(|limit| self.history.top() + 3 >= limit) {
                 return;
             }
@@ -256,7 +256,7 @@ impl Run {
         }
     }
 
-    /// More events than wait one by one for a stream that nobody polls.
+    /// Writes more events than are queued individually for a stream that is not polled.
     async fn burst(&mut self) {
         for _ in 0..2 {
             self.join(Some(3));
@@ -296,23 +296,23 @@ impl Run {
         if self.handlers.is_empty() {
             return;
         }
-        // What it was told so far is to be seen while it is still there.
+        // Checks its events while it is still registered.
         self.check();
         let handler = self.handlers.swap_remove(self.rng.usize(..self.handlers.len()));
         self.note(format!("handler {} leaves", handler.id));
         handler.leave().await;
     }
 
-    /// Ends the run: everything is in order, and nothing is left running.
+    /// Ends the run: checks that everything has converged, and that nothing is left running.
     pub(crate) async fn finish(mut self) -> Vec<String> {
         if self.mirror.has_missed_something() {
-            // Nothing but a list shows what its store refused.
+            // Only a list repairs what the store refused.
             self.lossy = true;
         }
         self.quiet().await;
         self.check_resyncs().await;
         self.check_encoding();
-        // The server has a task of its own while it is down.
+        // While it is down, the server has a task of its own.
         sleep(faults::DOWN_MAX).await;
         self.mirror.stop();
         if self.rng.u8(..3) > 0 {
@@ -331,7 +331,7 @@ impl Run {
         std::mem::take(&mut self.trace)
     }
 
-    /// The combination is what was on the wire, not only what was asked for.
+    /// Checks that the combination was really used on the wire, not only requested.
     fn check_encoding(&self) {
         let Combination::Same { protobuf, .. } = self.combination else { return };
         // Informers with a transform read JSON. The reflector has none, and its lists may be streamed.
@@ -357,7 +357,7 @@ fn is_of_several(seed: u64) -> bool {
     seed % 3 == 1
 }
 
-/// Few seeds: they take their time.
+/// Returns whether a seed includes a burst. Few do, because it takes long.
 fn is_burst(seed: u64) -> bool {
     seed % 31 == 5
 }

@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! Faults beyond single requests.
 
 use embedded_apiserver::{ApiServer, Denial, Verb};
 
@@ -9,7 +9,7 @@ use super::run::Run;
 const AIM: Aim =
     Aim { resources: ["pods", "pods", "configmaps"], any_verb: true, stale_lists: true };
 
-/// Forbids something. What it is.
+/// Injects a denial, and describes it.
 pub(crate) fn deny(rng: &mut fastrand::Rng, server: &ApiServer) -> String {
     let verbs = [vec![Verb::Watch], vec![Verb::List], vec![Verb::List, Verb::Watch]];
     let verbs = verbs[rng.usize(..3)].clone();
@@ -64,28 +64,28 @@ impl Run {
         self.note(text);
     }
 
-    /// The server goes back to a snapshot. Informers cannot but believe what they see, and are
-    /// not given a chance to mistake one history for another.
+    /// Restores the server to a snapshot. Informers have to believe what they see, so the run never lets them mistake
+    /// one history for another.
     pub(crate) async fn restore(&mut self) {
         self.settle().await;
         self.check();
-        // Where there are several versions, but one is said, nobody knows whether all of them have
-        // seen that the server went back.
+        // With several namespaces only one version is reported, so it is unknown whether all of them have seen that
+        // the server went back.
         if self.snapshots.is_empty() || self.informers.iter().any(Informer::is_in_parts) {
             return;
         }
         let snapshot = self.snapshots.swap_remove(self.rng.usize(..self.snapshots.len()));
         let revision = snapshot.revision();
-        // What was after it has never been.
+        // Later snapshots belong to a history that never happened.
         self.snapshots.retain(|other| other.revision() <= revision);
         let watching =
             self.informers.iter().all(Informer::is_watching) && self.mirror.is_watching();
-        // A watch whose client is not ahead of the server may be: it has passed what its client did not ask
-        // for. Nothing would ever show what it then leaves out of the new history.
+        // A watch may be ahead of the server even if its client is not: it has passed changes outside of the client's
+        // selection. Nothing would ever reveal what it then omits from the new history.
         let ahead = self.versions().all(|version| version > revision);
         let silent = self.rng.bool() && !self.troubled && watching && ahead;
         let ahead = self.versions().filter(|v| *v > revision);
-        // Bits of the other history may still be on their way.
+        // Data of the old history may still be in transit.
         let underway = (self.troubled && self.mood.slow).then_some(revision + 1);
         self.limit = ahead.chain(underway).chain(self.limit).min();
         self.note(format!("restore {revision}, silent={silent}, limit={:?}", self.limit));
@@ -97,7 +97,7 @@ impl Run {
         self.history.branch(revision);
     }
 
-    /// The store of the mirror takes no lists, or only some, and not every event either.
+    /// Makes the mirror's store refuse all or some lists, and some events.
     pub(crate) fn let_the_store_refuse(&mut self) {
         let lists = [100, 60][self.rng.usize(..2)];
         let events = [0, 0, 30][self.rng.usize(..3)];
@@ -105,7 +105,7 @@ impl Run {
         self.mirror.refuse(lists, events);
     }
 
-    /// Those that informers, and the mirror, are at.
+    /// Returns the versions of the informers and of the mirror.
     pub(crate) fn versions(&self) -> impl Iterator<Item = u64> {
         self.informers.iter().filter_map(Informer::version).chain(self.mirror.last_seen())
     }

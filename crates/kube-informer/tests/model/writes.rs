@@ -1,4 +1,4 @@
-//! What clients do to the server.
+//! Writes of clients.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ impl Writers {
         Self { stamp: 0 }
     }
 
-    /// One write, if it succeeds, to some object. What it was.
+    /// Writes to a random object, and describes the write if it succeeded.
     pub(crate) fn write(
         &mut self,
         rng: &mut fastrand::Rng,
@@ -50,7 +50,7 @@ impl Writers {
             Some(object) => match rng.u8(..10) {
                 0..3 => delete(server, resource, namespace, name),
                 3..5 => {
-                    // One history of the server, two objects of one name.
+                    // Two objects of the same name in one history.
                     delete(server, resource, namespace, name);
                     record(server, history, resource, namespace, name);
                     if server.get(resource, namespace, name).is_none() {
@@ -79,7 +79,7 @@ impl Writers {
         format!("{did} {resource} {namespace}/{name}")
     }
 
-    /// A write that matters to nobody, so that there is a newer version.
+    /// Writes an object that no informer selects, to advance the version.
     pub(crate) fn nudge(&mut self, server: &ApiServer, history: &mut History) {
         self.stamp += 1;
         let name = format!("nudge-{}", self.stamp);
@@ -131,7 +131,7 @@ impl Writers {
         object
     }
 
-    /// Takes the finalizer off an object that is to go.
+    /// Removes the finalizer of an object that is being deleted.
     fn let_go(&self, server: &ApiServer, mut object: Value) -> &'static str {
         object["metadata"]["annotations"]["stamp"] = self.stamp.to_string().into();
         object["metadata"]["finalizers"] = json!([]);
@@ -149,7 +149,7 @@ fn delete(server: &ApiServer, resource: &str, namespace: &str, name: &str) -> &'
     "delete"
 }
 
-/// Notes what came of a write, if anything did.
+/// Records the effect of a write, if it had one.
 fn record(
     server: &ApiServer,
     history: &mut History,
@@ -163,7 +163,7 @@ fn record(
         let after = server.get(resource, namespace, name);
         history.push(revision, resource, &key, after.map(State::new));
     } else if revision > top {
-        // A deletion can be two writes: it is asked for, and it happens.
+        // A delete can be two writes: the request, and the removal.
         let states = server.history(resource, namespace, name);
         for (version, after) in states.into_iter().filter(|(version, _)| *version > top) {
             history.push(version, resource, &key, after.map(State::new));
