@@ -42,7 +42,7 @@ struct Shared {
 struct Inner {
     queue: Queue,
     closed: bool,
-    /// The number of changes of the first list that have not been popped; `None` before that list.
+    /// The number of entries of the first list that have not been popped; `None` before that list.
     initial: Option<usize>,
     /// Whether something other than a list came first, so that there is no list to wait for.
     populated: bool,

@@ -93,7 +93,7 @@ mod on {
         }
     }
 
-    /// Measures elapsed time.
+    /// A measurement of elapsed time.
     pub(crate) struct Stopwatch(Instant);
 
     impl Stopwatch {

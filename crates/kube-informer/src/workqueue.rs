@@ -156,8 +156,8 @@ pub struct QueueStatus<T = ObjectKey> {
 }
 
 impl<T: Task> WorkQueue<T> {
-    /// Creates a queue with client-go's default limits for failed tasks: 5 ms to 1,000 s for each task, and ten
-    /// retries per second overall (see [`default_controller_limiter`]).
+    /// Creates a queue with client-go's default limits for failed tasks: 5 ms to 1,000 s for each task, and
+    /// at most ten retries per second overall (see [`default_controller_limiter`]).
     pub fn new() -> Self {
         Self::with_rate_limiter(default_controller_limiter())
     }

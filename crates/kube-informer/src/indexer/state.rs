@@ -27,7 +27,7 @@ pub(crate) struct Written {
 /// The states that may replace a stored object.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Accept {
-    /// Newer states only, since watches repeat themselves.
+    /// Neither the same state again nor an older one, since watches repeat themselves.
     Newer,
     /// Any state.
     Any,

@@ -89,8 +89,8 @@ impl Store {
         Arc::new(store)
     }
 
-    /// Writes a batch atomically, as changes of a part of the content, while the caller holds a lock of its
-    /// own. Returns that lock with the effects.
+    /// Writes a batch atomically, as changes of a part of the content, while holding the guard that `lock`
+    /// returns. Returns the effects, and that guard.
     ///
     /// The values for the indexes are computed first, because their functions are user code. If the content
     /// or the indexes have changed by the time that the lock is taken, they are computed again.

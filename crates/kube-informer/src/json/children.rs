@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Syntax, bad, colon, skip, space, string};
 
-/// Iterates over an object or an array.
+/// An iterator over an object or an array.
 ///
 /// As an iterator it skips, and thereby checks, every value. To look into a value instead of skipping it, use
 /// [`head`](Self::head) and [`close`](Self::close), so that nothing is read twice.

@@ -2,7 +2,7 @@
 
 use super::{Syntax, bad, plain, space};
 
-/// Finds the end of a value while it arrives, looking at every byte once.
+/// A search for the end of a value that is still arriving. It looks at every byte once.
 ///
 /// Feed it the buffer that the value starts in, repeatedly as the buffer grows:
 ///

@@ -13,7 +13,7 @@ fn object(key: &str, version: &str, app: &str) -> Object {
     Object::from_json(json.to_string()).unwrap()
 }
 
-/// Three pods in two namespaces and a node.
+/// Returns a lister of three pods in two namespaces and a node.
 fn filled() -> Lister {
     let store = Store::new();
     let objects = [("shop/web", "web"), ("shop/db", "db"), ("lab/web", "web"), ("node", "node")];

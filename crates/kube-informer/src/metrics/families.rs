@@ -299,7 +299,7 @@ fn histogram(histogram: impl Into<HistogramReading>) -> Option<Value> {
     Some(Value::Histogram(histogram.into()))
 }
 
-/// `None` if the server's versions are not numbers.
+/// Returns the version of the cache, or `None` if the server's versions are not numbers.
 fn version(informer: &InformerReading) -> Option<Value> {
     let digits = informer.status.resource_version.as_str();
     let digits = digits.get(digits.len().saturating_sub(VERSION_DIGITS)..)?;

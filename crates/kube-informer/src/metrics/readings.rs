@@ -15,7 +15,7 @@ use crate::{InformerStatus, Registration};
 /// The limit for names, which contain namespaces and selectors. More does not help to distinguish them.
 const NAME_CHARS_MAX: usize = 200;
 
-/// Reads a source, unless it is gone.
+/// A function that reads a source, unless it is gone.
 type Reader<R> = Box<dyn Fn() -> Option<R> + Send + Sync>;
 
 /// All sources that were added, held weakly.

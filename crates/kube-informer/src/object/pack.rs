@@ -28,7 +28,7 @@ pub(crate) struct Types {
     pub(crate) kind: String,
 }
 
-/// Packs JSON into objects. Each informer has one.
+/// A converter of JSON to objects. Each informer has one.
 pub(crate) struct Packer {
     transform: Transform,
     decoder: Option<Decoder>,

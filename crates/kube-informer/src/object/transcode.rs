@@ -28,7 +28,7 @@ fn of(body: &[u8]) -> Result<Deserializer<'_>, Error> {
     Deserializer::from_envelope(&Envelope::parse(body)?)
 }
 
-/// Writes a value as JSON.
+/// A visitor that writes a value as JSON.
 struct Transcode<'a> {
     /// The path to follow first.
     steps: &'a [Step],
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for Transcode<'_> {
     }
 }
 
-/// Tests whether a key is this one.
+/// A seed that tests whether a key is this one.
 struct Is<'a>(&'a str);
 
 impl<'de> DeserializeSeed<'de> for Is<'_> {

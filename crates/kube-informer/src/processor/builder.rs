@@ -23,7 +23,7 @@ pub(crate) struct ListenerOptions {
     pub(crate) filters: Vec<ErasedFilter>,
 }
 
-/// Registers a handler or a stream: first set options, then call a method that registers.
+/// A builder for a handler or a stream. Set options first, then call a method that registers it.
 #[must_use = "nothing is registered yet: end with register, for_each or stream"]
 pub struct HandlerBuilder<K = Untyped> {
     processor: Arc<Processor>,
@@ -32,7 +32,7 @@ pub struct HandlerBuilder<K = Untyped> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// Registers a handler made of closures, one per type of event. Events without a closure are ignored.
+/// A builder for a handler made of closures, one per type of event. Events without a closure are ignored.
 #[must_use = "nothing is registered yet: end with register"]
 pub struct Callbacks<K = Untyped> {
     builder: HandlerBuilder<K>,
@@ -104,7 +104,7 @@ macro_rules! options {
 }
 
 impl<K: 'static> HandlerBuilder<K> {
-    /// `resync` is the period of handlers that do not set their own.
+    /// Creates a builder. `resync` is the period of handlers that do not set their own.
     pub(crate) fn new(
         processor: Arc<Processor>,
         keep: KeepAlive,

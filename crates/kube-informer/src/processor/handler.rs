@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::{Deleted, Event, Object};
 
-/// Receives the events of an informer's objects, in order and one call at a time.
+/// A handler of the events of an informer's objects. It is called in order, with one event at a time.
 ///
 /// However late it registers, a handler first receives every cached object as added (`initial`), and then every
 /// change. The events that it has received always add up to a state that the cache was in.

@@ -13,7 +13,7 @@ use tokio::time::{Sleep, sleep};
 use super::{Call, failed, timed_out};
 use crate::Result;
 
-/// Decodes bytes into items. [`push`](Self::push) a chunk, take the [`next`](Self::next) items until there
+/// A decoder of bytes into items. [`push`](Self::push) a chunk, take the [`next`](Self::next) items until there
 /// are none, and [`finish`](Self::finish) at the end of the body.
 pub(crate) trait Reader {
     type Item;

@@ -25,7 +25,7 @@ const MESSAGE_CHARS_MAX: usize = 300;
 /// Longer than any existing kind or version.
 const TYPE_BYTES_MAX: usize = 1 << 10;
 
-/// Reads a list.
+/// A reader of a list.
 ///
 /// It holds one item and one chunk. The parts of the list may be in any order: custom resources have `items`
 /// before `kind` and `metadata`. The items that were taken therefore count only once the end has been

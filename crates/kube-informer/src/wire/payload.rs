@@ -161,7 +161,7 @@ struct Identity<'a> {
     resource_version: Cow<'a, str>,
 }
 
-/// Keeps the metadata of an object as soon as it has been read.
+/// A seed that keeps the metadata of an object as soon as it has been read.
 struct MetadataOnly<'m, T>(&'m mut Option<T>);
 
 impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for MetadataOnly<'_, T> {

@@ -23,7 +23,7 @@ const ENVELOPE_BYTES_MAX: usize = 1 << 10;
 /// How much of an unknown type is shown in errors.
 const TYPE_CHARS_MAX: usize = 30;
 
-/// Reads a watch.
+/// A reader of a watch.
 ///
 /// An event is a line of JSON, or a frame of protobuf. The reader holds one event and one chunk.
 pub(crate) struct WatchReader {

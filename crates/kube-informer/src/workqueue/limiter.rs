@@ -12,7 +12,7 @@ use super::Task;
 /// Effectively never, yet small enough for arithmetic on times.
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// Decides how long a failed task waits before it is retried. The counterpart of client-go's
+/// A policy for how long a failed task waits before it is retried. The counterpart of client-go's
 /// `TypedRateLimiter`.
 ///
 /// Called without any lock held, from any worker.
@@ -52,7 +52,7 @@ impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Box<L> {
 }
 
 /// Returns client-go's default limiter for controllers: each task waits 5 ms, doubled after each failure up to
-/// 1,000 s, and all tasks together are retried ten times per second, after a burst of a hundred.
+/// 1,000 s, and all tasks together are retried at most ten times per second, after a burst of a hundred.
 pub fn default_controller_limiter<T: Task>() -> impl RateLimiter<T> {
     let item = ItemExponential::new(Duration::from_millis(5), Duration::from_secs(1000));
     MaxOf::new().and(item).and(TokenBucket::new(10.0, 100))

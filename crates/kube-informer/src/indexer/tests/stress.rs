@@ -74,7 +74,7 @@ fn add_index(store: &Arc<Store>) {
     assert_eq!(list.len(), objects(step).len(), "{list:?}");
 }
 
-/// Ends the readers, even if the writer panics.
+/// A guard that ends the readers, even if the writer panics.
 struct Done<'a>(&'a AtomicBool);
 impl Drop for Done<'_> {
     fn drop(&mut self) {

@@ -182,7 +182,7 @@ async fn h19_falling_behind_is_reported_once() {
     assert_eq!(stream.registration().merged(), 99);
 }
 
-/// Records one line per call of a trait method.
+/// A handler that records one line per call of a trait method.
 struct Calls(Seen);
 impl EventHandler<Pod> for Calls {
     fn on_add(&mut self, object: &Object<Pod>, initial: bool) {

@@ -39,7 +39,7 @@ fn fields(fields: &[(u32, &[u8])]) -> Vec<u8> {
     message
 }
 
-/// The message of the object `web/a` at version 1.
+/// Returns the message of the object `web/a` at version 1.
 fn pod_a() -> Vec<u8> {
     let metadata = fields(&[(1, b"a"), (3, b"web"), (6, b"1")]);
     fields(&[(1, &metadata)])
