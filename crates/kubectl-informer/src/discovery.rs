@@ -7,7 +7,7 @@ use kube_client::{Client, Error};
 use kube_core::ApiResource;
 use kube_core::discovery::v2::{APIGroupDiscovery, APIResourceDiscovery};
 
-mod nearest;
+pub(crate) mod nearest;
 
 /// A type that a server serves, in one version.
 #[derive(Clone, PartialEq, Eq, Debug)]

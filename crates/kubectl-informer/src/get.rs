@@ -136,6 +136,10 @@ pub(crate) async fn get(options: Options) -> Result<Outcome, String> {
     if options.stats {
         screen.note(&stats(&caches));
     }
+    let doubt = options.by.as_ref().and_then(|by| by.doubt(&caches.all, &indexes));
+    if let Some(doubt) = &doubt {
+        screen.note(doubt);
+    }
     let mut out = BufWriter::with_capacity(64 * 1024, io::stdout());
     if let Some(by) = options.by.as_ref().filter(|by| by.value.is_none()) {
         let counts = By::counts(&caches.all, &indexes);
@@ -153,6 +157,9 @@ pub(crate) async fn get(options: Options) -> Result<Outcome, String> {
     }
     let printed = print(&mut out, &options, &cluster, &caches, &wanted, &found).await?;
     let printed = written(printed.and_then(|()| out.flush()))?;
+    if doubt.is_some() {
+        return Ok(printed);
+    }
     Ok(tell(&mut screen, &options, &caches, &found).unwrap_or(printed))
 }
 

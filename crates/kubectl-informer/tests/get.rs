@@ -205,6 +205,9 @@ fn an_index_is_asked_by_field() {
     let counts: Value = serde_json::from_str(&by("spec.nodeName", "json")).unwrap();
     assert_eq!(counts["pods"]["worker-1"], 2);
 
+    let typo = cluster.run(&["get", "pods", "-A", "--by", "spec.nodename=worker-2"]);
+    let hint = "no object has the field spec.nodename; did you mean spec.nodeName?";
+    assert_eq!((typo.code, typo.err.trim_end()), (Some(0), hint));
     let problem = cluster.fails(&["get", "pods", "--by", "spec["]);
     assert!(problem.contains("--by") && problem.contains("bracket"), "{problem}");
     let problem = cluster.fails(&["get", "pods", "--by", "spec.nodeName", "-o", "yaml"]);

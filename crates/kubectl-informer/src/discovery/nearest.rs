@@ -1,7 +1,7 @@
 //! Suggests a name for a mistyped word.
 
 /// Returns the name nearest to a word, if it is near enough to be a typo.
-pub(super) fn nearest(word: &str, names: impl Iterator<Item = String>) -> Option<String> {
+pub(crate) fn nearest(word: &str, names: impl Iterator<Item = String>) -> Option<String> {
     let word: Vec<char> = word.to_lowercase().chars().take(LENGTH_MAX).collect();
     // One typo per three letters. A word of two letters could be anything.
     let allowed = (word.len() / 3).clamp(1, 3);
