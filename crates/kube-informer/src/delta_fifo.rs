@@ -56,8 +56,8 @@ enum Queue {
 }
 
 impl DeltaFifo {
-    /// Creates a queue in strict order, with a `Replace` as one delta. Informers use it. The counterpart of
-    /// client-go's `RealFIFO`.
+    /// Creates a queue in strict order, in which a whole list is one delta. Informers use it. The counterpart
+    /// of client-go's `RealFIFO`.
     pub fn in_order(known: Lister) -> Self {
         Self::new(known, Queue::InOrder(InOrder::default()))
     }
@@ -129,8 +129,8 @@ impl DeltaFifo {
         self.0.inner.lock().has_synced()
     }
 
-    /// Queues a `Sync` for every known object that has no queued change, since a queued change is newer. In
-    /// order, a queued list counts as a change of every object.
+    /// Queues a `Sync` for every known object that has no queued change, since a queued change is newer.
+    /// In a queue in strict order, a queued list counts as a change of every object.
     pub fn resync(&self) {
         let known = self.0.known.list();
         self.write(|inner, _| match &mut inner.queue {
@@ -260,7 +260,7 @@ impl ReflectorStore for DeltaFifo {
         Ok(())
     }
 
-    /// Queues a bookmark. Only a queue in order knows where among the changes it belongs.
+    /// Queues a bookmark. Only a queue in strict order knows where among the changes it belongs.
     fn bookmark(&mut self, version: ResourceVersion) -> Result<()> {
         self.write(|inner, _| {
             if let Queue::InOrder(queue) = &mut inner.queue {

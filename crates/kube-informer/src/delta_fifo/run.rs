@@ -11,7 +11,7 @@ impl Reflector<DeltaFifo> {
     /// Fills the queue and calls `process` with everything that is popped from it, until `stop` completes. The
     /// counterpart of client-go's low-level controller, `cache.New(config).Run(stop)`.
     ///
-    /// `process` usually calls [`Indexer::process`](crate::Indexer::process). A queue in order delivers
+    /// `process` usually calls [`Indexer::process`](crate::Indexer::process). A queue in strict order delivers
     /// changes in batches, as [`pop_batch`](DeltaFifo::pop_batch) does.
     ///
     /// Once `stop` completes, `process` is not called again: the queue is closed, and changes that are still

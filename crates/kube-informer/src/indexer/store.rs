@@ -30,7 +30,7 @@ impl Batch {
         let mut rest = deltas;
         let is_list = |delta: &Delta| matches!(delta, Delta::ReplacedAll { .. });
         std::iter::from_fn(move || {
-            // Nearly always all of them: a queue in order returns a list alone.
+            // Nearly always all of them: a queue in strict order returns a list alone.
             let end = rest.iter().position(is_list).unwrap_or(rest.len()).max(1);
             let after = rest.split_off(end.min(rest.len()));
             let mut run = std::mem::replace(&mut rest, after);

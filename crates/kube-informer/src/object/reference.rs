@@ -19,8 +19,8 @@ impl<K: Kind> Object<K> {
     ///
     /// # Errors
     ///
-    /// Fails if a namespaced owner and the child are not in the same namespace. The garbage collector looks
-    /// for the owner in the child's namespace, does not find it there, and deletes the child.
+    /// Fails if a namespaced owner and the child are not in the same namespace. The garbage collector
+    /// would look for the owner in the child's namespace, not find it there, and delete the child.
     ///
     /// ```
     /// use k8s_openapi::api::apps::v1::ReplicaSet;

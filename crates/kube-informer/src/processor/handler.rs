@@ -9,9 +9,10 @@ use crate::{Deleted, Event, Object};
 /// However late it registers, a handler first receives every cached object as added (`initial`), and then every
 /// change. The events that it has received always add up to a state that the cache was in.
 ///
-/// Callbacks may be slow: neither the informer nor other handlers wait for them. If too many events wait for a
-/// handler, events of the same object are merged ([`Registration::merged`](crate::Registration::merged)). As
-/// elsewhere in async code, callbacks should not block the thread; register those that do as
+/// Callbacks may be slow: neither the informer nor other handlers wait for them, except for a handler that is
+/// to see [`every_state`](crate::HandlerBuilder::every_state). If too many events wait for a handler, events
+/// of the same object are merged ([`Registration::merged`](crate::Registration::merged)). As elsewhere in
+/// async code, callbacks should not block the thread; register those that do as
 /// [`blocking`](crate::HandlerBuilder::blocking). Callbacks may panic: a panic is counted and logged, and the
 /// next event is delivered.
 ///

@@ -15,8 +15,8 @@ use super::{KeepAlive, RegistrationGuard};
 
 /// A stream of an informer's events, for async code. It ends when the informer stops or the stream is removed.
 ///
-/// The informer does not wait for the stream to be polled: its backlog is bounded in the same way as a
-/// handler's.
+/// The informer does not wait for the stream to be polled. The stream's backlog is bounded in the same way as
+/// a handler's.
 #[must_use = "dropping an EventStream ends it"]
 pub struct EventStream<K = Untyped> {
     subscription: Subscription,
