@@ -1,4 +1,4 @@
-//! Answers made of the fuzzer's bytes, and what the library's readers make of them.
+//! Responses made of the fuzzer's bytes, and descriptions of what the library reads from them.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -16,13 +16,13 @@ use kube_informer::{KubeListWatch, ListWatch, Object};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-/// A runtime whose time passes only while everything waits.
+/// Returns a runtime with paused time, which advances only while everything waits.
 pub fn runtime() -> Runtime {
     let mut runtime = Builder::new_current_thread();
     runtime.enable_time().start_paused(true).build().expect("a runtime can be built")
 }
 
-/// Runs to the end, on the runtime of this thread.
+/// Runs a future to completion, on this thread's runtime.
 pub fn run<T>(work: impl Future<Output = T>) -> T {
     thread_local! {
         static RUNTIME: Runtime = runtime();
@@ -62,7 +62,7 @@ impl Answer {
         if self.metadata_only { source.metadata_only() } else { source }
     }
 
-    /// Reads the answer as a list, in chunks of this size, and describes each item.
+    /// Reads the response as a list, in chunks of this size, and describes each item.
     pub fn list(&self, chunk: usize) -> Vec<String> {
         run(async {
             let mut items = match self.source(chunk).list(ListOptions::default()).await {
@@ -81,7 +81,7 @@ impl Answer {
         })
     }
 
-    /// Reads the objects of the answer, which is a list.
+    /// Reads the objects of the response, which is a list.
     pub fn objects(&self) -> Vec<Object> {
         run(async {
             let items = self.source(usize::MAX).list(ListOptions::default()).await;
@@ -96,7 +96,7 @@ impl Answer {
         })
     }
 
-    /// Reads the answer as a watch, in chunks of this size, and describes each event.
+    /// Reads the response as a watch, in chunks of this size, and describes each event.
     pub fn watch(&self, chunk: usize) -> Vec<String> {
         run(async {
             let mut options = WatchOptions::default();
@@ -120,7 +120,7 @@ impl Answer {
     }
 }
 
-/// Reads all that can be read of an object.
+/// Reads every part of an object, and describes it.
 pub fn describe(object: &Object) -> String {
     let json = object.to_json().map(|json| String::from_utf8_lossy(&json).into_owned());
     let value = object.decode_as::<Value>().map_err(|error| error.to_string());
@@ -131,7 +131,7 @@ pub fn describe(object: &Object) -> String {
 
 pub const PARTIAL_LIST: (&str, &str) = ("meta.k8s.io/v1", "PartialObjectMetadataList");
 
-/// A message as servers send it: `k8s\0`, and an `Unknown` with its kind.
+/// Wraps a message as servers do: `k8s\0`, and an `Unknown` with its kind.
 pub fn envelope((api_version, kind): (&str, &str), message: &[u8]) -> Vec<u8> {
     let mut types = Vec::new();
     field(1, api_version.as_bytes(), &mut types);

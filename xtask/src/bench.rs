@@ -33,13 +33,13 @@ const FULL: Size = Size { rounds: 3, cached: 10_000, events: 10_000, paced: 2_00
 const QUEUE: Load = Load { rounds: 5, keys: 100_000, delayed: 1_000_000 };
 const QUICK_QUEUE: Load = Load { rounds: 3, keys: 100_000, delayed: 200_000 };
 const QUICK: Size = Size { rounds: 3, cached: 2_000, events: 4_000, paced: 300, rate: 300 };
-/// The real server takes longer to write than anybody to read.
+/// The real server takes longer to write than any program to read.
 const REAL: Size = Size { rounds: 3, cached: 10_000, events: 2_000, paced: 500, rate: 100 };
 
-/// Pods whose sync shows how time and memory grow.
+/// The numbers of pods whose syncs show how time and memory grow.
 const SYNCS: [usize; 3] = [1_000, 3_000, 10_000];
 const LARGE: usize = 30_000;
-/// Takes the most memory, and a minute for each program: once.
+/// Takes the most memory, and a minute for each program, so it runs once.
 const LARGEST: usize = 100_000;
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
@@ -104,7 +104,7 @@ fn quick(options: &Options, forms: Vec<Form>) -> Result<(), String> {
     Err(format!("below what peers/bench/floors.toml says:\n{}", short.join("\n")))
 }
 
-/// In the order in which the number of pods grows.
+/// Runs the measures on the embedded server, in order of a growing number of pods.
 fn embedded(options: &Options, forms: Vec<Form>) -> Result<(), String> {
     let go = forms.iter().any(Form::is_go);
     done(options.wants("queue").then(|| queues(QUEUE, go, &today())))?;
@@ -147,7 +147,7 @@ fn real(options: &Options, forms: Vec<Form>) -> Result<(), String> {
     Ok(())
 }
 
-/// Keeps and prints what was measured, if it was, and gives it back.
+/// Stores, prints and returns a table, if it was measured.
 fn done(measured: Option<Result<Table, String>>) -> Result<Option<Table>, String> {
     let table = measured.transpose()?;
     table.as_ref().map_or(Ok(()), print)?;
@@ -175,7 +175,7 @@ fn write_report() -> Result<(), String> {
     Ok(())
 }
 
-/// Files, and what they show.
+/// Writes the plots, and returns their files and descriptions.
 fn write_plots(tables: &[Table]) -> Result<Vec<(String, String)>, String> {
     let mut plots = Vec::new();
     let mut add = |name: &str, what: &str, svg: Option<String>| {
@@ -215,7 +215,7 @@ fn write(file: &std::path::Path, text: &str) -> Result<(), String> {
     written.map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
-/// Of everything that is compared.
+/// Returns the versions of everything that is compared.
 fn versions() -> String {
     let root = root();
     let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
@@ -241,7 +241,7 @@ fn today() -> String {
     said("date", &["-u", "+%F"])
 }
 
-/// Returns the output of a command; empty if there is no such command.
+/// Returns the output of a command, empty if it does not exist.
 fn said(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     output.map_or_else(

@@ -1,4 +1,4 @@
-//! `cargo xtask picture`: a run of the tool in a terminal, drawn as an SVG that moves.
+//! `cargo xtask picture`: records a run of the tool in a terminal, as an animated SVG.
 
 mod film;
 mod options;
@@ -16,13 +16,13 @@ use options::Options;
 use record::Recording;
 use scene::Scene;
 
-/// Browsers and GitHub take more, readers on a train do not.
+/// Browsers and GitHub accept more, but it should load on a slow connection.
 const BYTES_MAX: usize = 150_000;
 
-/// Changes that are closer together than this are one frame; more if the picture gets too large.
+/// Changes closer together than this form one frame; the interval grows if the picture becomes too large.
 const FRAME_MIN: Duration = Duration::from_millis(80);
 
-/// How long the last frame stays before it begins again.
+/// How long the last frame is shown before the animation restarts.
 const REST: Duration = Duration::from_secs(4);
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The picture with as many frames as fit.
+/// Draws the picture with as many frames as fit.
 fn draw(recording: &Recording, size: (usize, usize)) -> Result<String, String> {
     let mut interval = FRAME_MIN;
     loop {
@@ -91,8 +91,8 @@ mod tests {
         assert_eq!(text[..4], ["$ demo", "one red", "8 60", "yes"]);
     }
 
-    /// Whether this process was started so that SIGINT does nothing, as scripts start what runs in their background.
-    /// Whatever it starts inherits that, and a shell cannot trap a signal then.
+    /// Returns whether this process was started with SIGINT ignored, as scripts do for background jobs. Child
+    /// processes inherit that, and a shell cannot trap an ignored signal.
     fn interrupts_are_ignored() -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_command_that_does_not_end_is_interrupted() {
-        // It says that it has begun when it is ready for the signal: its time begins with that.
+        // The script prints a line when it is ready for the signal, and its time starts then.
         let script =
             ["sh", "-c", "trap 'echo bye; exit' INT; echo begun; while :; do sleep 0.01; done"];
         let mut recording = Recording::default();

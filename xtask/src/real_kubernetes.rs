@@ -1,4 +1,4 @@
-//! `cargo xtask real-kubernetes`: the real kube-apiserver, etcd and kubectl, built once, and what is tried on them.
+//! `cargo xtask real-kubernetes`: builds the real kube-apiserver, etcd and kubectl, and runs tests against them.
 
 mod build;
 mod recipe;
@@ -12,16 +12,16 @@ use std::time::Instant;
 
 use crate::schema;
 
-/// Told to whatever needs the programs: the directory that they are in.
+/// The variable with the directory of the programs, for everything that needs them.
 pub(crate) const PROGRAMS: &str = "REAL_KUBERNETES";
 
-/// Told to the tests: the command-line tool.
+/// The variable with the command-line tool, for tests.
 const TOOL: &str = "KUBECTL_INFORMER";
 
-/// Told to the tests: the directory of the library's examples.
+/// The variable with the directory of the library's examples, for tests.
 const EXAMPLES: &str = "KUBE_INFORMER_EXAMPLES";
 
-/// Told to the tests: the directories of objects in JSON and in protobuf as Go has written them.
+/// The variable with the directories of Go's pairs of JSON and protobuf, for tests.
 const FIXTURES: &str = "KUBERNETES_FIXTURES";
 
 /// Most tests wait for servers, not for a core.
@@ -52,12 +52,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Builds the programs where they are not, and says where they are.
+/// Builds the programs if necessary, and returns their directory.
 pub(crate) fn programs() -> Result<PathBuf, String> {
     build::all()
 }
 
-/// Replaces this process with the program that runs them, so that stopping one stops the other.
+/// Replaces this process with the program that runs the servers, so that stopping one stops the other.
 fn up(arguments: &[String]) -> Result<(), String> {
     let programs = build::all()?;
     cargo(&["build", "--quiet", "--package", "real-kubernetes"], &[])?;
@@ -86,7 +86,7 @@ fn test(arguments: &[String]) -> Result<(), String> {
     command.extend(arguments.iter().map(String::as_str));
     cargo(&command, &settings)?;
     if arguments.is_empty() {
-        // The other way round: the real kubectl on the embedded server.
+        // Conversely: the real kubectl on the embedded server.
         let path = [("PATH", with_first(&programs)?)];
         let tests = ["--test", "kubectl", "--test", "completion"];
         cargo(&[&["test", "--package", "kubectl-informer"][..], &tests].concat(), &path)?;
@@ -95,7 +95,7 @@ fn test(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The search path, with this directory before all others.
+/// Returns the search path, with this directory first.
 fn with_first(directory: &Path) -> Result<OsString, String> {
     let path = env::var_os("PATH").unwrap_or_default();
     let all = std::iter::once(directory.to_owned()).chain(env::split_paths(&path));
@@ -104,8 +104,8 @@ fn with_first(directory: &Path) -> Result<OsString, String> {
 
 pub(crate) fn cargo(arguments: &[&str], settings: &[(&str, OsString)]) -> Result<(), String> {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // What `cargo run` has told us about ourselves: build scripts that look at it (that of ring does) would run, and
-    // all that depends on them be built, again and again.
+    // Removes the variables that `cargo run` has set: build scripts that read them (ring's does) would run again
+    // every time, and everything that depends on them would be rebuilt.
     for (name, _) in env::vars_os() {
         let ours = ["CARGO_PKG_", "CARGO_MANIFEST_"];
         if name.to_str().is_some_and(|name| ours.iter().any(|ours| name.starts_with(ours))) {

@@ -1,7 +1,7 @@
 //! `cargo xtask schema`: writes `crates/kube-schema/schema.txt` from the Go modules that define Kubernetes' types.
 //!
-//! `generated.proto` has numbers and types. The Go structs have the JSON names, and say which fields are pointers:
-//! Go writes all others to protobuf even where they are zero.
+//! `generated.proto` has numbers and types. The Go structs have the JSON names, and show which fields are pointers:
+//! Go writes all others to protobuf even if they are zero.
 
 mod golang;
 mod join;
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Fails if the checked-in file is not what the modules say.
+/// Fails if the checked-in file differs from the modules.
 pub(crate) fn check() -> Result<(), String> {
     let file = file();
     let found =
@@ -57,7 +57,7 @@ fn stale(line: usize) -> String {
     format!("crates/kube-schema/schema.txt is stale from line {line} on: run `cargo xtask schema`")
 }
 
-/// The directories of Go's own pairs of JSON and protobuf, which tests compare ours with.
+/// Returns the directories of Go's pairs of JSON and protobuf, which tests compare with ours.
 pub(crate) fn fixtures() -> Result<Vec<PathBuf>, String> {
     let folders = [
         ("k8s.io/api", "testdata/HEAD"),

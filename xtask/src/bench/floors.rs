@@ -3,8 +3,8 @@
 use super::programs::{CLIENT_GO, CONTROLLER_RUNTIME, KUBE_RS};
 use super::table::Table;
 
-/// `peers/bench/floors.toml` has lines such as `"sync.CPU.client-go" = 2.0`: measure, metric, and the peer, whose
-/// best form counts.
+/// Parses lines of `peers/bench/floors.toml` such as `"sync.CPU.client-go" = 2.0`: measure, metric, and the peer,
+/// whose best variant counts.
 pub(super) fn parse(text: &str) -> Result<Vec<(String, f64)>, String> {
     let mut floors = Vec::new();
     for (number, line) in text.lines().enumerate() {

@@ -12,7 +12,7 @@ fn directory() -> PathBuf {
     root().join("target/bench/results")
 }
 
-/// Keeps a table, in place of the one before.
+/// Stores a table, replacing the previous one.
 pub(super) fn keep(table: &Table) -> Result<(), String> {
     let directory = directory();
     let file = directory.join(format!("{}.json", table.id));
@@ -36,7 +36,7 @@ pub(super) fn kept() -> Result<Vec<Table>, String> {
     Ok(tables)
 }
 
-/// The real server first, then the embedded one; measures by importance, then by size.
+/// Orders the real server before the embedded one; measures by importance, then by size.
 fn order(id: &str) -> (usize, usize, usize) {
     let places = ["real", "embedded", "alone"];
     let measures = [

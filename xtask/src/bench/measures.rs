@@ -14,26 +14,26 @@ use super::server::Server;
 use super::table::{Table, Unit, number};
 use crate::real_kubernetes::{root, say};
 
-/// How much of everything.
+/// The sizes of the measures.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
     pub(super) rounds: usize,
     /// Pods in caches that are written to and read.
     pub(super) cached: usize,
-    /// In one go.
+    /// The number of events sent at once.
     pub(super) events: usize,
-    /// With some time between them.
+    /// The number of events sent at a steady rate.
     pub(super) paced: usize,
     pub(super) rate: usize,
 }
 
-/// Time for what a sync leaves behind to be given back, by who does that.
+/// Time for runtimes and allocators to return the memory that a sync needed.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// Of a controller.
+/// The number of workers of a controller.
 const WORKERS: usize = 4;
 
-/// Of an idle informer.
+/// How long an idle informer is observed.
 const IDLE: Duration = Duration::from_secs(20);
 
 pub(super) struct Measures<'a> {
@@ -44,7 +44,7 @@ pub(super) struct Measures<'a> {
 }
 
 impl Measures<'_> {
-    /// The informers that this server can be read with.
+    /// Returns the informers that can read from this server.
     fn forms(&self, pick: impl Fn(&Form) -> bool) -> Vec<Form> {
         self.all_forms(|form| !form.reconciles && pick(form))
     }
@@ -61,7 +61,7 @@ impl Measures<'_> {
         Table::new(&id, &format!("{title}, on {server}"), &self.day, metrics)
     }
 
-    /// From the start of a process until its handler has seen all pods.
+    /// Measures the time from the start of a process until its handler has seen all pods.
     pub(super) fn sync(&mut self, pods: usize, rounds: usize) -> Result<Table, String> {
         self.server.fill(pods)?;
         let metrics = [
@@ -86,7 +86,7 @@ impl Measures<'_> {
         Ok(table)
     }
 
-    /// Gets the list in protobuf and discards it, beside a sync of ours.
+    /// Measures a download of the list in protobuf, without using it, beside a sync of ours.
     pub(super) fn fetch(&mut self, pods: usize, rounds: usize) -> Result<Table, String> {
         self.server.fill(pods)?;
         let title = format!("The list of {} pods, got and discarded", thousands(pods));
@@ -111,14 +111,14 @@ impl Measures<'_> {
         Ok(table)
     }
 
-    /// Begins with a snapshot in place of a list.
+    /// Measures a start from a snapshot instead of a list.
     pub(super) fn warm(&mut self, pods: usize, rounds: usize) -> Result<Table, String> {
         self.server.fill(pods)?;
         let title = format!("Warm start with {} pods", thousands(pods));
         let metrics = [("wall", Unit::Seconds), ("CPU", Unit::Seconds), ("RSS", Unit::Bytes)];
         let mut table = self.table(&format!("warm-{pods}"), &title, &metrics);
         let file = root().join("target/bench/pods.snapshot");
-        // A file of an earlier server would be refused, and the pods listed.
+        // The file of an earlier server would be rejected, and the pods listed.
         let _ = fs::remove_file(&file);
         let start = Start { snapshot: Some(&file), ..PLAIN };
         self.start(&OURS_SNAPSHOT, start)?;
@@ -136,7 +136,7 @@ impl Measures<'_> {
         Ok(table)
     }
 
-    /// A client that has all pods, and what it said about that.
+    /// Starts a client, waits until it has all pods, and returns its report.
     fn start(&self, form: &Form, start: Start<'_>) -> Result<(Program, Value), String> {
         let mut client = form.start(self.server.kubeconfig(), start)?;
         let synced = client.answer()?;
@@ -147,14 +147,15 @@ impl Measures<'_> {
         Ok((client, synced))
     }
 
-    /// On the embedded server, events that wait for the client when it is let go, so that nothing but the client is
-    /// the limit. The real one would end the watch of a client that stands still: there they come as they are written.
+    /// Measures events. On the embedded server they are queued for a paused client, so that only the client limits
+    /// the rate. The real one would end the watch of a paused client: there, events arrive as they are written.
     pub(super) fn events(&mut self) -> Result<Table, String> {
         let forms = self.forms(|_| true);
         self.events_of("events", "", &forms)
     }
 
-    /// The same in protobuf on the embedded server, for programs that can read it: kube-rs cannot, and reads JSON.
+    /// Does the same in protobuf on the embedded server, for programs that can read it. kube-rs cannot, and reads
+    /// JSON.
     pub(super) fn protobuf_events(&mut self) -> Result<Table, String> {
         let forms = self.forms.iter().filter(|form| form.whole && !form.reconciles);
         let forms: Vec<Form> =
@@ -190,7 +191,7 @@ impl Measures<'_> {
         Ok(self.server.pods)
     }
 
-    /// CPU for each event, and events each second.
+    /// Returns the CPU time per event, and the events per second.
     fn push(&mut self, client: &mut Program) -> Result<[f64; 2], String> {
         let push = format!("push {}", self.size.events);
         client.ask("events")?;
@@ -232,13 +233,13 @@ impl Measures<'_> {
         Ok(tables)
     }
 
-    /// From the write to the handler, at a rate that everybody follows.
+    /// Measures the latency from a write to the handler, at a rate that all programs can follow.
     pub(super) fn latency(&mut self) -> Result<Table, String> {
         let forms = self.forms(|form| form.whole);
         self.paced("latency", "writes a second", &forms, PLAIN)
     }
 
-    /// From the write to the start of its reconcile, by controllers that do nothing else.
+    /// Measures the latency from a write to the start of its reconcile, by controllers that do nothing else.
     pub(super) fn reconcile(&mut self) -> Result<Table, String> {
         let forms = self.all_forms(|form| form.reconciles);
         let start = Start { handlers: WORKERS, ..PLAIN };
@@ -278,7 +279,7 @@ impl Measures<'_> {
         Ok(table)
     }
 
-    /// Everything again, because the history is gone.
+    /// Measures a relist after the version has expired.
     pub(super) fn relist(&mut self, pods: usize, rounds: usize) -> Result<Table, String> {
         self.server.fill(pods)?;
         let title = format!("Relist of {} pods", thousands(self.server.pods));
@@ -332,7 +333,7 @@ impl Measures<'_> {
         let title = format!("Idle, {} pods cached, nothing happens", thousands(pods));
         let metrics = [("CPU for each minute", Unit::Seconds), ("RSS", Unit::Bytes)];
         let mut table = self.table("idle", &title, &metrics);
-        // They wait side by side.
+        // They run concurrently.
         let mut clients = Vec::new();
         for form in self.forms(|form| form.whole) {
             clients.push((form, self.start(&form, PLAIN)?.0));
@@ -358,7 +359,7 @@ fn has_curl() -> bool {
     curl.is_ok_and(|status| status.success())
 }
 
-/// Seconds from each write to when it was seen; writes that were never seen by themselves are left out.
+/// Returns the seconds from each write until it was seen. Writes that were merged with later ones are left out.
 fn latencies(wrote: &Value, seen: &Value) -> Vec<f64> {
     let pairs = |value: &Value| -> Vec<(u64, u64)> {
         let pairs = value.as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Plots as SVG, written by hand: lines of how something grows, and bars.
+//! Plots as hand-written SVG: lines that show growth, and bars.
 
 use super::measures::thousands;
 use super::table::{Table, Unit};
@@ -10,7 +10,7 @@ const RIGHT: f64 = 220.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
 
-/// Of programs, in the order in which they are drawn; all others are left out of lines.
+/// The colours of programs, in drawing order; other programs have no line.
 const COLORS: [(&str, &str); 7] = [
     ("ours, packed", "#0b6e4f"),
     ("ours, decoded", "#6bbf59"),
@@ -21,10 +21,10 @@ const COLORS: [(&str, &str); 7] = [
     ("kube-rs, streaming, stripped", "#e8914f"),
 ];
 
-/// Program, colour, and its points.
+/// A program, its colour and its points.
 type Line<'a> = (&'a str, &'a str, Vec<(f64, f64)>);
 
-/// How a metric grows with the number of pods: one line for each program.
+/// Draws how a metric grows with the number of pods, with one line per program.
 pub(super) fn growth(title: &str, tables: &[(usize, &Table)], metric: &str) -> Option<String> {
     let unit = tables.first()?.1.metrics.iter().find(|known| known.name == metric)?.unit;
     let lines: Vec<Line<'_>> = COLORS
@@ -86,7 +86,7 @@ pub(super) fn growth(title: &str, tables: &[(usize, &Table)], metric: &str) -> O
     Some(svg)
 }
 
-/// One bar for each program.
+/// Draws one bar per program.
 pub(super) fn bars(table: &Table, metric: &str) -> Option<String> {
     let unit = table.metrics.iter().find(|known| known.name == metric)?.unit;
     let values: Vec<(&str, f64)> = table
@@ -118,7 +118,7 @@ pub(super) fn bars(table: &Table, metric: &str) -> Option<String> {
 }
 
 fn begin(title: &str, height: f64) -> String {
-    // White behind it, for readers whose pages are dark.
+    // A white background, for readers with a dark theme.
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
          height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -145,7 +145,7 @@ fn legend(names: &[(&str, &str)]) -> String {
     svg
 }
 
-/// 1, 2 or 5 times a power of ten, about five of which make the whole.
+/// Returns 1, 2 or 5 times a power of ten, about a fifth of the maximum.
 fn step(most: f64) -> f64 {
     let rough = most / 5.0;
     let power = 10_f64.powf(rough.log10().floor());

@@ -1,4 +1,4 @@
-//! A program that is told what to do in lines and answers in lines of JSON.
+//! A program that reads commands and answers each with a line of JSON.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,10 +8,10 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// How long the longest phase may take, before it is taken for one that never ends.
+/// The time after which the longest phase is considered stuck.
 const ANSWER_MAX: Duration = Duration::from_secs(900);
 
-/// It is killed when this is dropped: nothing of it is worth an orderly end.
+/// A running program. It is killed when this is dropped, because it has nothing to clean up.
 pub(super) struct Program {
     name: String,
     child: Child,
@@ -37,7 +37,7 @@ impl Program {
         Ok(Self { name: name.to_owned(), child, input, lines })
     }
 
-    /// Its next line, whatever it is.
+    /// Returns its next line.
     pub(super) fn line(&mut self) -> Result<String, String> {
         self.lines.recv_timeout(ANSWER_MAX).map_err(|_| match self.child.try_wait() {
             Ok(Some(status)) => format!("{} ended with {status}", self.name),
@@ -61,7 +61,7 @@ impl Program {
         self.answer()
     }
 
-    /// Stops its time, and lets it go on.
+    /// Pauses or continues it.
     pub(super) fn pause(&self, pause: bool) -> Result<(), String> {
         let signal = if pause { Signal::STOP } else { Signal::CONT };
         let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);

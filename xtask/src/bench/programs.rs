@@ -1,4 +1,4 @@
-//! The programs that are compared: built, and how each is started.
+//! The compared programs: how they are built and started.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::process::Command;
 use super::process::Program;
 use crate::real_kubernetes::{cargo, root, say};
 
-/// Which server a form can be tried on.
+/// The servers that a variant can run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum On {
     Every,
-    /// Protobuf, which the embedded server keeps beside its JSON only for what is read so: its measure there is
-    /// [`Measures::protobuf_events`](super::measures::Measures::protobuf_events).
+    /// The real one only: protobuf. The embedded server stores protobuf beside its JSON only for clients that read
+    /// it, so that is measured there by [`Measures::protobuf_events`](super::measures::Measures::protobuf_events).
     Real,
-    /// In JSON, as its peers there.
+    /// The embedded one only: JSON, as its peers there.
     Embedded,
 }
 
@@ -28,38 +28,38 @@ impl On {
     }
 }
 
-/// One program in one of its forms.
+/// One variant of a program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
-    /// Up to the comma, who it is.
+    /// The part before the comma names the program.
     pub(super) label: &'static str,
     program: &'static str,
     /// Arguments of the program.
     told: &'static str,
     pub(super) on: On,
-    /// Whether it is among the few that a quick run has.
+    /// Whether it is one of the few variants of a quick run.
     pub(super) quick: bool,
-    /// Whether it has whole pods.
+    /// Whether it caches complete pods.
     pub(super) whole: bool,
     /// Whether it is a controller.
     pub(super) reconciles: bool,
 }
 
-/// The programs that show what the server and the network allow, and how they are told to.
+/// The programs that show the lower bound set by server and network, and their arguments.
 pub(super) const FLOORS: [(&str, &str); 2] =
     [("floor, plain HTTP client", "http"), ("floor, curl", "curl")];
-/// As which those begin.
+/// The prefix of their labels.
 pub(super) const FLOOR: &str = "floor";
 
-/// As which all of ours begin.
+/// The prefix of the labels of our programs.
 pub(super) const OUR_NAME: &str = "ours";
 pub(super) const OURS: &str = "ours, packed";
-/// With a snapshot in place of a list, and the form that writes that.
+/// Starts from a snapshot instead of a list; and the variant that writes it.
 pub(super) const OURS_WARM: Form = form("ours, warm start", "bench-ours", "warm");
 pub(super) const OURS_SNAPSHOT: Form = form("ours, with a snapshot", "bench-ours", "snapshot");
 pub(super) const OURS_DECODED: &str = "ours, decoded";
 pub(super) const OURS_METADATA: &str = "ours, metadata alone";
-/// The work queue, which has one form.
+/// The work queue, which has one variant.
 pub(super) const OURS_QUEUE: &str = "ours";
 pub(super) const CLIENT_GO: &str = "client-go";
 pub(super) const CONTROLLER_RUNTIME: &str = "controller-runtime";
@@ -100,12 +100,12 @@ pub(super) const FORMS: [Form; 18] = [
     controller("kube-rs, Controller", "bench-controller-kube-rs", "controller"),
 ];
 
-/// How a client is started.
+/// The settings that a client is started with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Start<'a> {
     pub(super) handlers: usize,
     pub(super) index: bool,
-    /// The file that forms with a snapshot write or read.
+    /// The snapshot file, for variants that write or read one.
     pub(super) snapshot: Option<&'a Path>,
 }
 
@@ -123,7 +123,7 @@ impl Form {
         Program::start(self.label, &mut command)
     }
 
-    /// Whether it reads protobuf where it can.
+    /// Returns whether it reads protobuf if the server has it.
     pub(super) fn reads_protobuf(&self) -> bool {
         self.on == On::Real
     }
@@ -137,7 +137,7 @@ impl Form {
     }
 }
 
-/// Starts a program that gets all pods and discards them.
+/// Starts a program that downloads all pods and discards them.
 pub(super) fn fetch(label: &str, told: &str, kubeconfig: &Path) -> Result<Program, String> {
     let mut command = Command::new(directory().join("bench-fetch"));
     Program::start(label, command.arg("--kubeconfig").arg(kubeconfig).args(["--form", told]))
@@ -147,9 +147,9 @@ pub(super) fn directory() -> PathBuf {
     root().join("target/release")
 }
 
-/// Builds all, and gives the forms that can be run.
+/// Builds all programs, and returns the variants that can run.
 pub(super) fn build() -> Result<Vec<Form>, String> {
-    // Together: what one asks of a dependency would make it be built anew for the other.
+    // In one command: their different features would rebuild shared dependencies.
     let both = ["--package", "peers-bench", "--package", "real-kubernetes"];
     cargo(&[&["build", "--release"][..], &both].concat(), &[])?;
     let go = build_client_go()?;
@@ -161,11 +161,11 @@ pub(super) fn build() -> Result<Vec<Form>, String> {
     Ok(FORMS.into_iter().filter(|form| go || !form.is_go()).collect())
 }
 
-/// Whether there is a Go to build it with.
+/// Builds the Go program. Returns false if Go is not installed.
 fn build_client_go() -> Result<bool, String> {
     say("go build peers/client-go");
     let mut command = Command::new("go");
-    // Exactly what go.mod and go.sum say, whatever the machine's settings and workspaces are.
+    // Uses exactly the versions in go.mod and go.sum, whatever the machine's settings and workspaces are.
     command.env("GOWORK", "off").env("GOFLAGS", "-mod=readonly");
     command.args(["build", "-buildvcs=false", "-o"]).arg(directory().join("bench-client-go"));
     match command.arg(".").current_dir(root().join("peers/client-go")).status() {

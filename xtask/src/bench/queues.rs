@@ -1,4 +1,4 @@
-//! Work queues: no server, and each in a process of its own.
+//! Work queues: without a server, each in its own process.
 
 use std::process::Command;
 
@@ -7,13 +7,13 @@ use super::programs::{OURS_QUEUE, directory};
 use super::table::{Table, Unit, number};
 use crate::real_kubernetes::say;
 
-/// How much of everything.
+/// The sizes of the measures.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
     pub(super) rounds: usize,
-    /// Keys that are added, taken and done, `TURNS` times in a row.
+    /// The number of keys that are added, taken and finished, `TURNS` times.
     pub(super) keys: usize,
-    /// Keys that are added for later, and keys whose memory is counted.
+    /// The number of keys that are delayed, and of keys whose memory is measured.
     pub(super) delayed: usize,
 }
 
@@ -38,7 +38,7 @@ const METRICS: [(&str, Unit); 8] = [
     ("memory for each delayed key", Unit::Bytes),
 ];
 
-/// Adds, gets and dones, and what is queued and delayed.
+/// Measures adding, taking and finishing keys, and the memory of queued and delayed ones.
 pub(super) fn queues(load: Load, go: bool, day: &str) -> Result<Table, String> {
     let title = "Work queues: keys that are added, taken and done";
     say(title);
@@ -57,7 +57,7 @@ fn measure(label: &str, program: &str, arguments: &[&str], load: Load) -> Result
     let mut command = Command::new(directory().join(program));
     let mut queue = Program::start(label, command.args(arguments))?;
     let Load { keys, delayed, .. } = load;
-    // For each key, and keys for each second.
+    // Returns the time per key, and the keys per second.
     let mut work = |line: &str, count: usize| {
         let answer = queue.ask(line)?;
         let count = count as f64;
@@ -67,7 +67,7 @@ fn measure(label: &str, program: &str, arguments: &[&str], load: Load) -> Result
     let [many, many_cpu] = work(&format!("work 8 {keys} {TURNS}"), keys * TURNS)?;
     let [later, later_cpu] = work(&format!("delayed 8 {delayed} 1"), delayed)?;
     let memory = |what: &str| {
-        // In a process of its own: what was given back before is not asked for again.
+        // In a new process: memory that was freed before would be reused.
         let mut command = Command::new(directory().join(program));
         let mut queue = Program::start(label, command.args(arguments))?;
         let answer = queue.ask(&format!("{what} 1 {delayed} 1"))?;

@@ -18,11 +18,11 @@ const LOSS: f64 = 0.95;
 pub(super) struct Circumstances {
     pub(super) machine: String,
     pub(super) versions: String,
-    /// File and what it shows.
+    /// The file of each plot, and its description.
     pub(super) plots: Vec<(String, String)>,
 }
 
-/// Puts the section in its place: where it was, or before the first other one.
+/// Inserts the section: in place of the old one, or before the first other one.
 pub(super) fn replace(document: &str, section: &str) -> String {
     let (before, rest) = match document.split_once(BEGIN) {
         Some((before, rest)) => (before, rest.split_once(END).map_or("", |(_, after)| after)),

@@ -11,14 +11,14 @@ use super::programs::directory;
 use crate::real_kubernetes::{PROGRAMS, programs, root, say};
 
 pub(super) struct Server {
-    /// Writes the pods, and is the embedded server.
+    /// The process that writes the pods, and runs the embedded server.
     writer: Program,
     kubeconfig: PathBuf,
     pub(super) real: bool,
     pub(super) pods: usize,
-    /// Of the JSON of a pod.
+    /// The size of a pod's JSON.
     pub(super) pod_bytes: f64,
-    // Ends last.
+    // Dropped last.
     _kubernetes: Option<Program>,
 }
 
@@ -57,7 +57,7 @@ impl Server {
         &self.kubeconfig
     }
 
-    /// Makes pods until there are so many; one more is the sentinel.
+    /// Creates pods until there are this many, plus the sentinel.
     pub(super) fn fill(&mut self, pods: usize) -> Result<(), String> {
         if pods <= self.pods {
             return Ok(());

@@ -3,8 +3,8 @@
 use super::programs::OURS_METADATA;
 use super::table::{Row, Table, spread};
 
-/// A table in Markdown, which also reads well in a terminal. Behind each value of a peer is how many times better
-/// ours is.
+/// Formats a table as Markdown that also reads well in a terminal. Each value of a peer is followed by how many times
+/// better ours is.
 pub(super) fn markdown(table: &Table) -> String {
     let mut lines = vec![vec!["program".to_owned()]];
     lines[0].extend(table.metrics.iter().map(|metric| metric.name.clone()));
@@ -22,12 +22,12 @@ pub(super) fn markdown(table: &Table) -> String {
     format!("{}:\n\n{}", table.title, aligned(&lines))
 }
 
-/// Which of ours a program is compared with.
+/// Returns the variant of ours that a program is compared with.
 pub(super) fn ours_beside(table: &Table, row: &Row) -> &'static str {
     if row.is_metadata() { OURS_METADATA } else { table.ours() }
 }
 
-/// Columns under each other, the first line as the heading.
+/// Aligns columns, with the first line as the heading.
 pub(super) fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -1,4 +1,4 @@
-//! The cost of each further pod, from one sync to a larger one.
+//! The cost of each additional pod, from one sync to a larger one.
 
 use super::measures::thousands;
 use super::table::{Table, Unit};

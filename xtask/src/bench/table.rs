@@ -1,16 +1,16 @@
-//! Measurements: for each program the values of all rounds.
+//! Measurements: the values of all rounds for each program.
 
 use serde_json::{Value, json};
 
 use super::programs::{OURS, OURS_QUEUE};
 
-/// How the names of programs end that read metadata only: they are compared with each other.
+/// The suffix of programs that read only metadata: they are compared with each other.
 pub(super) const METADATA: &str = "metadata alone";
 
 /// One measure of all programs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Table {
-    /// `embedded-sync-10000`; floors and plots find it by that.
+    /// For example `embedded-sync-10000`; floors and plots refer to it.
     pub(super) id: String,
     pub(super) title: String,
     pub(super) metrics: Vec<Metric>,
@@ -34,9 +34,9 @@ pub(super) enum Unit {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
-    /// `ours, packed`: up to the comma, who it is.
+    /// For example `ours, packed`: the part before the comma names the program.
     pub(super) program: String,
-    /// For each metric, one value of each round.
+    /// For each metric, the values of all rounds.
     pub(super) values: Vec<Vec<f64>>,
 }
 
@@ -71,7 +71,7 @@ impl Row {
         self.program.split(',').next().unwrap_or_default()
     }
 
-    /// Whether it has no more of pods than their metadata.
+    /// Returns whether it caches only the metadata of pods.
     pub(super) fn is_metadata(&self) -> bool {
         self.program.ends_with(METADATA)
     }
@@ -89,7 +89,7 @@ impl Table {
         }
     }
 
-    /// One round of a program.
+    /// Adds one round of a program.
     pub(super) fn add(&mut self, program: &str, values: &[f64]) {
         let at = self.rows.iter().position(|row| row.program == program).unwrap_or_else(|| {
             let values = vec![Vec::new(); self.metrics.len()];
@@ -101,7 +101,7 @@ impl Table {
         }
     }
 
-    /// Which of ours the others are compared with: the default one, or the only one.
+    /// Returns the variant of ours that others are compared with: the default one, or the only one.
     pub(super) fn ours(&self) -> &'static str {
         if self.row(OURS_QUEUE).is_some() { OURS_QUEUE } else { OURS }
     }
@@ -110,13 +110,13 @@ impl Table {
         self.rows.iter().find(|row| row.program == program)
     }
 
-    /// The median of a program's values.
+    /// Returns the median of a program's values.
     pub(super) fn value(&self, program: &str, metric: &str) -> Option<f64> {
         let at = self.metrics.iter().position(|known| known.name == metric)?;
         median(self.row(program)?.values.get(at)?)
     }
 
-    /// How many times better the first is than the second.
+    /// Returns how many times better the first is than the second.
     pub(super) fn ratio(&self, first: &str, second: &str, metric: &str) -> Option<f64> {
         let unit = self.metrics.iter().find(|known| known.name == metric)?.unit;
         let (first, second) = (self.value(first, metric)?, self.value(second, metric)?);
@@ -124,7 +124,7 @@ impl Table {
         (better > 0.0).then(|| worse / better)
     }
 
-    /// Which of a peer's forms that have whole pods is best at something.
+    /// Returns the best variant of a peer that caches complete pods.
     pub(super) fn best(&self, peer: &str, metric: &str) -> Option<&Row> {
         let of_peer = self.rows.iter().filter(|row| row.peer() == peer && !row.is_metadata());
         let rated = of_peer.filter_map(|row| {
@@ -169,7 +169,7 @@ impl Table {
     }
 }
 
-/// A number of an answer.
+/// Returns a number of an answer.
 pub(super) fn number(answer: &Value, name: &str) -> Result<f64, String> {
     answer[name].as_f64().ok_or_else(|| format!("there is no number {name:?} in {answer}"))
 }
@@ -180,7 +180,7 @@ pub(super) fn median(values: &[f64]) -> Option<f64> {
     sorted.get(sorted.len() / 2).copied()
 }
 
-/// The median, with the least and the greatest where there are several.
+/// Formats the median, with minimum and maximum if there are several values.
 pub(super) fn spread(values: &[f64], unit: Unit) -> String {
     let Some(mid) = median(values) else { return "–".to_owned() };
     if values.len() < 2 {
@@ -191,7 +191,7 @@ pub(super) fn spread(values: &[f64], unit: Unit) -> String {
     let (least, greatest) = (unit.show(least), unit.show(greatest));
     let of =
         |text: &str| text.split(' ').next().unwrap_or_default().trim_end_matches("/s").to_owned();
-    // The unit is said once, where it is the same.
+    // The unit is printed once if it is the same.
     let unit_of = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
     if unit_of(&least) == unit_of(&unit.show(mid)) {
         format!("{} ({}–{})", unit.show(mid), of(&least), of(&greatest))

@@ -1,28 +1,28 @@
-//! From what a terminal was sent to what it showed.
+//! Converts the output of a terminal into the screens that it showed.
 
 use std::time::Duration;
 
 use super::record::Recording;
 use super::terminal::{Row, Terminal};
 
-/// Screens in their order; rows that look the same are kept once.
+/// A sequence of screens; identical rows are stored once.
 #[derive(Debug)]
 pub(crate) struct Film {
     /// Columns and rows.
     pub(crate) size: (usize, usize),
     pub(crate) rows: Vec<Row>,
     pub(crate) frames: Vec<Frame>,
-    /// The frame that is seen where nothing moves: the last while the command ran.
+    /// The frame to show without animation: the last one while the command ran.
     pub(crate) still: usize,
 }
 
-/// The content of the screen from a moment on.
+/// The content of the screen from one moment on.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) at: Duration,
-    /// Places in [`Film::rows`].
+    /// Indices into [`Film::rows`].
     pub(crate) rows: Vec<usize>,
-    /// Row and column, if it is shown.
+    /// The row and column of the cursor, if it is visible.
     pub(crate) cursor: Option<(usize, usize)>,
 }
 
@@ -34,7 +34,7 @@ impl Film {
         let mut parts = recording.parts.iter().peekable();
         while let Some((at, bytes)) = parts.next() {
             terminal.write(bytes);
-            // The end of a command is a frame of its own.
+            // The end of a command starts a new frame.
             let end = recording.interrupted.filter(|end| at < end).unwrap_or(Duration::MAX);
             let end = end.min(*at + interval);
             while let Some((_, bytes)) = parts.next_if(|(next, _)| *next < end) {

@@ -12,7 +12,7 @@ pub(crate) struct Options {
     /// The command line that is shown as typed before the command runs.
     pub(crate) typed: String,
     pub(crate) output: PathBuf,
-    /// Empty: the tool.
+    /// Empty for the tool itself.
     pub(crate) command: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Runs a command in a pseudo-terminal and keeps what it writes, with the times.
+//! Runs a command in a pseudo-terminal, and records its output with times.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
@@ -16,22 +16,22 @@ use rustix::termios::{Winsize, tcsetwinsize};
 const KEY: Duration = Duration::from_millis(55);
 const LOOK: Duration = Duration::from_millis(400);
 
-/// How long a command may take until it says something.
+/// How long a command may take until its first output.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// How long a command may take to end once it was asked to.
+/// How long a command may take to end after it was interrupted.
 const FAREWELL_MAX: Duration = Duration::from_secs(3);
 
 /// The output of a terminal, with its times.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     pub(crate) parts: Vec<(Duration, Vec<u8>)>,
-    /// When it was interrupted, if it was.
+    /// When the command was interrupted, if it was.
     pub(crate) interrupted: Option<Duration>,
 }
 
 impl Recording {
-    /// A prompt, and a line that is typed.
+    /// Records a prompt, and a line being typed.
     pub(crate) fn typed(line: &str) -> Self {
         let mut recording = Self::default();
         if line.is_empty() {
@@ -51,13 +51,13 @@ impl Recording {
         self.parts.push((at, bytes.to_vec()));
     }
 
-    /// How long what was recorded until now takes.
+    /// Returns the duration of the recording so far.
     fn end(&self) -> Duration {
         self.parts.last().map(|(at, _)| *at).unwrap_or_default()
     }
 
-    /// Appends a run of a command, which is interrupted when its time is over, as Ctrl-C does it. Its time
-    /// begins with what it says first.
+    /// Appends a run of a command, which is interrupted as by Ctrl-C when its time is over. Its time starts with its
+    /// first output.
     pub(crate) fn record(
         &mut self,
         command: &[String],
@@ -79,7 +79,7 @@ impl Recording {
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if asked => {
-                    // It had its chance; a picture without its farewell is one, too.
+                    // It did not end in time. The picture is usable without its last output.
                     let _ = child.kill();
                     break;
                 }
@@ -87,7 +87,7 @@ impl Recording {
                     asked = true;
                     self.interrupted = Some(before + began.elapsed());
                     deadline = Instant::now() + FAREWELL_MAX;
-                    // It may have ended just now.
+                    // It may have just ended.
                     let _ = kill_process(Pid::from_child(&child), Signal::INT);
                 }
             }
@@ -120,7 +120,7 @@ fn start(command: &[String], (columns, rows): (usize, usize)) -> Result<(Child, 
     Ok((child, receive))
 }
 
-/// Both ends: ours, and the one that the command has.
+/// Opens a pseudo-terminal, and returns our end and the command's.
 fn terminal(columns: u16, rows: u16) -> std::io::Result<(File, File)> {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     grantpt(&ours)?;

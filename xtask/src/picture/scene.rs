@@ -1,4 +1,4 @@
-//! The scene in the README: a cluster is watched, goes away for a moment, and comes back.
+//! The scene in the README: a cluster is watched, goes down for a moment, and comes back.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -10,14 +10,14 @@ const TOOL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release/kubec
 /// Number of events before the outage, and its duration.
 const TROUBLE: &str = "watch pods after-events=20 down=1s";
 
-/// A server that runs for as long as it is needed.
+/// A running server.
 pub(crate) struct Scene {
     server: Child,
     directory: PathBuf,
 }
 
 impl Scene {
-    /// Builds the tool, as the README says to, and lets it serve.
+    /// Builds the tool, as the README describes, and starts its server.
     pub(crate) fn set() -> Result<Self, String> {
         build()?;
         let directory = std::env::temp_dir().join(format!("picture-{}", std::process::id()));
@@ -33,7 +33,7 @@ impl Scene {
         let mut ready = String::new();
         let out = server.stdout.take();
         let scene = Self { server, directory };
-        // It says one line, once it serves.
+        // It prints one line once it is ready.
         let read = out.map(|out| BufReader::new(out).read_line(&mut ready));
         match read {
             Some(Ok(1..)) => Ok(scene),
@@ -41,7 +41,7 @@ impl Scene {
         }
     }
 
-    /// The command that is recorded.
+    /// Returns the command that is recorded.
     pub(crate) fn command(&self) -> Vec<String> {
         let kubeconfig = self.directory.join("kubeconfig").display().to_string();
         [TOOL, "watch", "pods", "--kubeconfig", &kubeconfig].map(str::to_owned).to_vec()

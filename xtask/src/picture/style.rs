@@ -1,6 +1,6 @@
-//! How characters look: what `ESC [ … m` says.
+//! The style of characters, as set by `ESC [ … m`.
 
-/// A colour of the terminal's sixteen, or any.
+/// One of the terminal's sixteen colours, or any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Colour {
     #[default]
@@ -9,7 +9,7 @@ pub(crate) enum Colour {
     Rgb(u8, u8, u8),
 }
 
-/// The look of one character.
+/// The style of one character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -26,7 +26,7 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Applies the numbers of one sequence; what is not known changes nothing.
+    /// Applies the numbers of one sequence; unknown ones are ignored.
     pub(crate) fn apply(&mut self, numbers: &[u16]) {
         let mut rest = numbers.iter().copied();
         while let Some(number) = rest.next() {
@@ -55,7 +55,7 @@ impl Style {
     }
 }
 
-/// `5;n` of 256, or `2;r;g;b`.
+/// Parses `5;n`, one of 256 colours, or `2;r;g;b`.
 fn extended(rest: &mut impl Iterator<Item = u16>) -> Option<Colour> {
     let byte = |number: u16| u8::try_from(number).ok();
     match rest.next()? {
@@ -65,7 +65,7 @@ fn extended(rest: &mut impl Iterator<Item = u16>) -> Option<Colour> {
     }
 }
 
-/// Sixteen with names, a cube of six steps each, and greys.
+/// Returns one of the 256 colours: sixteen named ones, a cube with six steps per side, and greys.
 fn of_256(number: u8) -> Colour {
     let step = |level: u8| if level == 0 { 0 } else { 55 + 40 * level };
     match number {

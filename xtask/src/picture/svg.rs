@@ -1,7 +1,7 @@
-//! The film as an SVG: no scripts and no fonts of its own, as it is shown in an `<img>`.
+//! The film as an SVG without scripts or fonts, because it is shown in an `<img>`.
 //!
-//! The frames are side by side, and the strip is moved along behind a window. Where nothing moves, one
-//! frame is what is seen.
+//! The frames are placed side by side, and the strip moves behind a window. Without animation, a single frame is
+//! visible.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use super::film::{Film, Frame};
 use super::style::{Colour, Style};
 use super::terminal::Row;
 
-/// The room of one character: six tenths of the size of the letters, as nearly all fonts have it.
+/// The width of a character: 0.6 of the font size, as in nearly all monospace fonts.
 const WIDTH: f64 = 8.4;
 const HEIGHT: f64 = 20.0;
 const BASE: f64 = 14.5;
 const MARGIN: f64 = 16.0;
 const BAR: f64 = 34.0;
 
-/// The terminal's sixteen colours, on the window's dark ground, which is as dark on a light page.
+/// The terminal's sixteen colours, on a window that is dark on any page.
 const COLOURS: [&str; 16] = [
     "#484f58", "#ff7b72", "#3fb950", "#d29922", "#58a6ff", "#bc8cff", "#39c5cf", "#b1bac4",
     "#8b949e", "#ffa198", "#56d364", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#ffffff",
@@ -57,7 +57,7 @@ pub(crate) fn draw(film: &Film, rest: Duration) -> String {
     line(&format!(
         "<svg x=\"{MARGIN}\" y=\"{BAR}\" width=\"{inner_width}\" height=\"{inner_height}\">"
     ));
-    // What does not know CSS stands still, too.
+    // Renderers without CSS show a still picture, too.
     let still = film.still as f64 * inner_width;
     line(&format!("<g class=\"film\" transform=\"translate({})\">", short(-still)));
     for (number, frame) in film.frames.iter().enumerate() {
@@ -79,7 +79,7 @@ fn looks() -> String {
     css
 }
 
-/// The strip jumps from frame to frame.
+/// Makes the strip jump from frame to frame.
 fn movement(film: &Film, step: f64, rest: Duration) -> String {
     let last = film.frames.len() - 1;
     let total = film.frames[last].at + rest;
@@ -118,7 +118,7 @@ fn draw_frame(film: &Film, x: f64, frame: &Frame) -> String {
     out
 }
 
-/// One row to be used wherever it is shown, unless it is empty.
+/// Defines a row, to be used wherever it is shown, unless it is empty.
 fn draw_row(number: usize, row: &Row) -> Option<String> {
     let mut grounds = String::new();
     let mut text = String::new();
@@ -146,7 +146,7 @@ fn draw_row(number: usize, row: &Row) -> Option<String> {
     Some(format!("<g id=\"r{number}\">{grounds}<text y=\"{BASE}\">{text}</text></g>"))
 }
 
-/// Characters side by side that look the same.
+/// Adjacent characters with the same style.
 struct Run {
     column: usize,
     columns: usize,
@@ -155,7 +155,7 @@ struct Run {
 }
 
 impl Run {
-    /// Colours of letters, where they are not the usual ones, and of the ground, where there is one.
+    /// Returns the colours of text and background, if they are not the defaults.
     fn colours(&self) -> (Option<String>, Option<String>) {
         let (front, back) = (colour(self.style.front), colour(self.style.back));
         if self.style.inverse {
@@ -165,8 +165,8 @@ impl Run {
     }
 }
 
-/// The runs of a row. Two spaces end one that has no ground, so that columns stay below each other in
-/// fonts that are a little narrower or wider.
+/// Splits a row into runs. Two spaces end a run without a background, so that columns stay aligned in fonts that are
+/// slightly narrower or wider.
 fn runs(row: &Row) -> impl Iterator<Item = Run> {
     let mut found: Vec<Run> = Vec::new();
     let mut spaces = 0;
@@ -236,7 +236,7 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// Two digits are more than a screen shows.
+/// Formats a number with two decimals, which is more than a screen shows.
 fn short(number: f64) -> String {
     let text = format!("{number:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

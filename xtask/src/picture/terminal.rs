@@ -1,8 +1,8 @@
-//! A terminal, as far as command-line tools use one: text, colours, moving about, erasing.
+//! A terminal, as far as command-line tools use one: text, colours, cursor movement, erasing.
 
 use super::style::Style;
 
-/// One place on the screen.
+/// One cell of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) character: char,
@@ -18,7 +18,7 @@ impl Row {
         Self(vec![Cell { character: ' ', style: Style::default() }; columns])
     }
 
-    /// Without looks, and without what is empty on the right.
+    /// Returns the text without styles and trailing spaces.
     #[cfg(test)]
     pub(crate) fn text(&self) -> String {
         let text: String = self.0.iter().map(|cell| cell.character).collect();
@@ -26,19 +26,19 @@ impl Row {
     }
 }
 
-/// The screen, and what is needed to go on writing.
+/// The screen, and the state of the parser.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     columns: usize,
     pub(crate) rows: Vec<Row>,
-    /// Row and column. The column may be one too far: the next character begins a new row.
+    /// Row and column. The column may be one past the end: the next character then starts a new row.
     cursor: (usize, usize),
     saved: (usize, usize),
     pub(crate) cursor_shown: bool,
     wraps: bool,
     style: Style,
     state: State,
-    /// The beginning of a character that is not whole yet.
+    /// The first bytes of an incomplete character.
     bytes: Vec<u8>,
 }
 
@@ -49,15 +49,15 @@ enum State {
     Escape,
     /// `ESC [` and its parameters.
     Sequence(String),
-    /// `ESC ]`, `ESC P` and the like, which are not shown: until their end.
+    /// `ESC ]`, `ESC P` and the like, which are not shown, until their end.
     Hidden {
         escaped: bool,
     },
-    /// One more character belongs to it.
+    /// The next character belongs to the sequence.
     Skip,
 }
 
-/// No sequence that means something is longer.
+/// No supported sequence is longer.
 const SEQUENCE_MAX: usize = 64;
 
 const TAB: usize = 8;
@@ -81,7 +81,7 @@ impl Terminal {
         (self.cursor.0, self.cursor.1.min(self.columns - 1))
     }
 
-    /// Takes bytes as they come; characters and sequences may be cut anywhere.
+    /// Writes bytes as they arrive; characters and sequences may be split anywhere.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         let pending = std::mem::take(&mut self.bytes);

@@ -1,4 +1,4 @@
-//! Builds with Go what is not built yet.
+//! Builds the Go programs that are not up to date.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ const NO_GO: &str = "\
 cannot build the real Kubernetes: there is no `go` on the PATH; install Go (1.21 or newer fetches the version \
 that it needs), then run this again";
 
-/// Builds all programs, and says where they are.
+/// Builds all programs, and returns their directory.
 pub(super) fn all() -> Result<PathBuf, String> {
     let directory = root().join("target/peers/bin");
     fs::create_dir_all(&directory).map_err(|error| cannot("make", &directory, &error))?;
@@ -27,7 +27,7 @@ fn one(recipe: &Recipe, directory: &Path) -> Result<(), String> {
     let sources = root().join("peers").join(recipe.module);
     let go_mod = read(&sources.join("go.mod"))?;
     let version = recipe.version(&go_mod)?;
-    // The programs are kept for as long as what they were built from stays the same, to the letter.
+    // The programs are up to date as long as their sources have not changed.
     let mut wanted = format!("{go_mod}\n{}", read(&sources.join("go.sum"))?);
     for file in go_files(&sources)? {
         wanted.push_str(&read(&file)?);
@@ -44,7 +44,7 @@ fn one(recipe: &Recipe, directory: &Path) -> Result<(), String> {
         recipe.module, recipe.takes
     ));
     let began = Instant::now();
-    // A build that is broken off leaves none that looks finished.
+    // An aborted build must not look finished.
     let _ = fs::remove_file(&stamp);
     for (program, package) in recipe.programs {
         go(recipe, version, &sources, &directory.join(program), package)?;
@@ -61,7 +61,7 @@ fn go(
     package: &str,
 ) -> Result<(), String> {
     let mut command = Command::new("go");
-    // Exactly what go.mod and go.sum say, whatever the machine's settings and workspaces are.
+    // Uses exactly the versions in go.mod and go.sum, whatever the machine's settings and workspaces are.
     command.current_dir(sources).env("GOWORK", "off").env("GOFLAGS", "-mod=readonly");
     command.args(["build", "-buildvcs=false"]);
     if let Some(flags) = recipe.linker_flags(version) {
@@ -78,7 +78,7 @@ fn go(
     }
 }
 
-/// The code of a module that has some of its own, in order.
+/// Returns the Go files of a module that has its own, sorted.
 fn go_files(sources: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(sources).map_err(|error| cannot("read", sources, &error))?;
     let files = entries.filter_map(|entry| Some(entry.ok()?.path()));

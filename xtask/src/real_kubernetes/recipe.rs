@@ -1,17 +1,17 @@
 //! The programs that are built from Go modules, and the versions that they report.
 
-/// A module of `peers/`. Most only name versions: the code is in the modules that they require.
+/// A module in `peers/`. Most only pin versions: the code is in the modules that they require.
 #[derive(Debug)]
 pub(super) struct Recipe {
     /// Its directory below `peers/`.
     pub(super) module: &'static str,
-    /// The requirement whose version is that of the programs.
+    /// The requirement whose version the programs have.
     pub(super) main: &'static str,
     /// Duration of the first build on two cores.
     pub(super) takes: &'static str,
-    /// Program and package.
+    /// Programs and their packages.
     pub(super) programs: &'static [(&'static str, &'static str)],
-    /// A variable with the version, for programs that learn it only when they are linked.
+    /// A variable for the version, for programs that receive it from the linker.
     version_variables: Option<&'static str>,
 }
 
@@ -47,7 +47,7 @@ pub(super) const RECIPES: [Recipe; 3] = [
 ];
 
 impl Recipe {
-    /// The version that a `go.mod` requires.
+    /// Returns the version that a `go.mod` requires.
     pub(super) fn version<'a>(&self, go_mod: &'a str) -> Result<&'a str, String> {
         let required = go_mod.lines().find_map(|line| {
             let mut words = line.split_whitespace().skip_while(|word| *word == "require");

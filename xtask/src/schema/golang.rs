@@ -1,4 +1,4 @@
-//! Go's type declarations as far as the schema needs them: structs with their tags, and which types are lists.
+//! Parses Go's type declarations as far as the schema needs them: structs with their tags, and list types.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ pub(super) struct GoPackage {
     /// The constant `GroupName`: packages without it have no kinds.
     pub(super) group: Option<String>,
     pub(super) types: BTreeMap<String, GoType>,
-    /// Types that write their JSON themselves.
+    /// Types with custom JSON marshalling.
     pub(super) marshalers: BTreeSet<String>,
 }
 
@@ -34,13 +34,13 @@ pub(super) enum GoType {
 pub(super) struct GoField {
     /// The type, as it is written.
     pub(super) kind: String,
-    /// Whether the field has no name but that of its type.
+    /// Whether the field is embedded, so that it is named after its type.
     pub(super) embedded: bool,
     pub(super) json: Option<String>,
     pub(super) protobuf: Option<String>,
     /// How a strategic merge patch treats the field: `merge`, `replace`, `retainKeys`, or two of them.
     pub(super) patch_strategy: Option<String>,
-    /// The field by which such a patch tells items of a list apart.
+    /// The field that identifies the items of a list in such a patch.
     pub(super) patch_merge_key: Option<String>,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn read(text: &str, package: &mut GoPackage) {
     }
 }
 
-/// A type that is declared by another package's, if it is.
+/// Parses a type that is declared as another package's.
 fn other(declaration: &str, imports: &BTreeMap<String, String>) -> Option<GoType> {
     let (alias, target) = match declaration.strip_prefix("= ") {
         Some(target) => (true, target),
@@ -98,7 +98,7 @@ fn other(declaration: &str, imports: &BTreeMap<String, String>) -> Option<GoType
     Some(if alias { GoType::Alias { package, name } } else { GoType::Like { package, name } })
 }
 
-/// Names of imports, and the short names of their packages.
+/// Returns the packages of imports, by their local names.
 fn imports(text: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for line in text.lines().take_while(|line| !line.starts_with("type ")) {
@@ -113,7 +113,7 @@ fn imports(text: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// The fields of a struct, up to its closing brace.
+/// Parses the fields of a struct, up to its closing brace.
 fn fields<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<GoField> {
     let mut found = Vec::new();
     for line in lines.take_while(|line| !line.starts_with('}')) {

@@ -1,4 +1,4 @@
-//! Protobuf and Go put together: one description of each message that some kind consists of.
+//! Joins protobuf and Go declarations into one description of each message that kinds consist of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::golang::{GoField, GoType};
 use super::modules::{Package, short};
 use super::proto::{Label, ProtoField, ProtoMessage};
 
-/// Types that write their JSON themselves, and the form that it has.
+/// Types with custom JSON marshalling, and the form of their JSON.
 const FORMS: [(&str, &str); 10] = [
     ("Time", "time"),
     ("MicroTime", "microtime"),
@@ -20,19 +20,19 @@ const FORMS: [(&str, &str); 10] = [
     ("JSONSchemaPropsOrStringArray", "orarray"),
 ];
 
-/// Sent in watches, and itself no kind.
+/// Sent in watches, but not a kind itself.
 const WATCH_EVENT: &str = "meta/v1.WatchEvent";
 
-/// Packages in the order of their names.
+/// Packages, sorted by name.
 pub(super) type Schema = Vec<SchemaPackage>;
 
 #[derive(Debug)]
 pub(super) struct SchemaPackage {
     pub(super) name: String,
-    /// None if the package has no kinds.
+    /// `None` if the package has no kinds.
     pub(super) api_version: Option<String>,
     pub(super) messages: Vec<SchemaMessage>,
-    /// Kinds that are messages of other packages.
+    /// Kinds that are aliases of another package's messages.
     pub(super) aliases: Vec<(String, String)>,
 }
 
@@ -49,14 +49,14 @@ pub(super) struct SchemaMessage {
 #[derive(Debug)]
 pub(super) struct SchemaField {
     pub(super) number: u32,
-    /// In JSON; of an inlined message, in protobuf.
+    /// The name in JSON; for an inlined message, the name in protobuf.
     pub(super) name: String,
     /// In Go's notation: `*int32`, `[]core/v1.Volume`, `map[string]string`.
     pub(super) kind: String,
     pub(super) options: Vec<String>,
 }
 
-/// Joins both descriptions, and leaves out what no kind refers to.
+/// Joins both descriptions, and drops messages that no kind refers to.
 pub(super) fn schema(packages: &[Package]) -> Result<Schema, String> {
     let types = packages.iter().map(|package| (&*package.name, package)).collect();
     let join = Join { packages: types };
@@ -99,7 +99,7 @@ impl Join<'_> {
             Err(problem) => (None, Some(problem)),
         };
         let mut fields = Vec::new();
-        // What another form consists of is known to the code that reads it.
+        // The code that reads other forms knows their content.
         if matches!(form, None | Some("list" | "orbool" | "orarray")) {
             for field in &message.fields {
                 let numbered = |go: &&GoField| go.number() == Some(field.number);
@@ -132,7 +132,7 @@ impl Join<'_> {
             None => field.kind.clone(),
         };
         let Some(go) = go else {
-            // Lists have no field in Go: they are the list.
+            // Lists have no field in Go: the type itself is the list.
             return special.then(|| self.bare(field, &kind));
         };
         let inline = go.json_name().is_empty() && (go.embedded || go.has_option("inline"));
@@ -142,7 +142,7 @@ impl Join<'_> {
         options.extend(named.map(str::to_owned));
         options.extend(inline.then(|| "inline".to_owned()));
         options.extend(patch_options(go));
-        // Lists, too, are written only if they are not nil.
+        // Lists, too, are written unless they are nil.
         let pointer = go.kind.starts_with('*') || kind == "bytes" || self.is_list(&kind);
         Some(SchemaField {
             number: field.number,
@@ -164,7 +164,7 @@ impl Join<'_> {
         found == Some(&GoType::Slice)
     }
 
-    /// The fields that a type has in Go.
+    /// Returns the fields of a Go type.
     fn fields(&self, package: &Package, name: &str) -> Option<&[GoField]> {
         match self.packages.get(&*package.name)?.go.types.get(name)? {
             GoType::Struct(fields) => Some(fields),
@@ -173,7 +173,7 @@ impl Join<'_> {
         }
     }
 
-    /// Kinds that are declared as those of another package.
+    /// Returns the kinds that are declared as another package's.
     fn aliases(&self, package: &Package) -> Vec<(String, String)> {
         let declared = package.go.types.iter().filter_map(|(alias, declared)| match declared {
             GoType::Alias { package, name } => Some((alias, self.packages.get(&**package)?, name)),
@@ -189,7 +189,7 @@ impl Join<'_> {
     }
 }
 
-/// The form of a type's JSON; None if that is an object of its fields.
+/// Returns the form of a type's JSON, or `None` for an object of its fields.
 fn form(package: &Package, name: &str) -> Result<Option<&'static str>, String> {
     if package.go.types.get(name) == Some(&GoType::Slice) {
         return Ok(Some("list"));
@@ -203,7 +203,7 @@ fn form(package: &Package, name: &str) -> Result<Option<&'static str>, String> {
     }
 }
 
-/// How a strategic merge patch treats a field: `merge` or `merge=KEY`, `replace`, `retainkeys`.
+/// Returns how a strategic merge patch treats a field: `merge` or `merge=KEY`, `replace`, `retainkeys`.
 fn patch_options(go: &GoField) -> Vec<String> {
     let strategies = go.patch_strategy.as_deref().unwrap_or_default().split(',');
     let strategies = strategies.filter(|strategy| !strategy.is_empty());
@@ -228,7 +228,7 @@ fn shaped(label: Label, pointer: bool, kind: &str) -> String {
     }
 }
 
-/// The messages that kinds consist of.
+/// Returns the messages that kinds consist of.
 fn reachable(schema: &Schema) -> Result<BTreeSet<String>, String> {
     let mut all = BTreeMap::new();
     let mut queue = vec![WATCH_EVENT.to_owned()];

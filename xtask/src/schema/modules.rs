@@ -1,4 +1,4 @@
-//! The Go modules with Kubernetes' types: fetched by Go, found in its cache.
+//! The Go modules with Kubernetes' types, downloaded by Go into its cache.
 
 use std::env;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::golang::{self, GoPackage};
 use super::proto::{self, ProtoFile};
 
-/// Modules, and the folder of each below which the packages are.
+/// Modules, each with the directory of its packages.
 const MODULES: [(&str, &str); 4] = [
     ("k8s.io/apimachinery", "pkg"),
     ("k8s.io/api", ""),
@@ -18,10 +18,10 @@ const MODULES: [(&str, &str); 4] = [
     ("k8s.io/kube-aggregator", "pkg/apis"),
 ];
 
-/// A package that has protobuf, with both of its descriptions.
+/// A package with protobuf, in both descriptions.
 #[derive(Debug)]
 pub(super) struct Package {
-    /// As the schema names it: `core/v1`.
+    /// The name in the schema: `core/v1`.
     pub(super) name: String,
     pub(super) proto: ProtoFile,
     pub(super) go: GoPackage,
@@ -39,7 +39,7 @@ pub(super) fn packages(version: &str) -> Result<Vec<Package>, String> {
             let text = read(&directory.join("generated.proto"))?;
             let proto = proto::parse(&text)
                 .map_err(|problem| format!("{}: {problem}", directory.display()))?;
-            // Types of Kubernetes' own tests.
+            // Types for Kubernetes' own tests.
             if proto.package.contains("testapigroup") {
                 continue;
             }
@@ -50,11 +50,11 @@ pub(super) fn packages(version: &str) -> Result<Vec<Package>, String> {
     Ok(found)
 }
 
-/// Has Go fetch a module, unless its cache has it, and returns its directory.
+/// Downloads a module unless it is in Go's cache, and returns its directory.
 pub(super) fn download(module: &str, version: &str) -> Result<PathBuf, String> {
     let wanted = format!("{module}@{version}");
     let mut command = Command::new("go");
-    // Outside of any module: the version is the one that is asked for.
+    // Outside of any module, so that the requested version is used.
     command.current_dir(env::temp_dir()).env("GOWORK", "off").env("GO111MODULE", "on");
     let output = command
         .args(["mod", "download", "-json", &wanted])
@@ -100,7 +100,7 @@ fn read(file: &Path) -> Result<String, String> {
     fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))
 }
 
-/// `k8s.io.api.core.v1` is `core/v1`, `k8s.io.apimachinery.pkg.runtime` is `runtime`.
+/// Shortens a package's name: `k8s.io.api.core.v1` to `core/v1`, `k8s.io.apimachinery.pkg.runtime` to `runtime`.
 pub(super) fn short(package: &str) -> String {
     let mut parts = package.rsplit('.');
     let last = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `generated.proto` as far as go-to-protobuf writes it: messages of fields, no enums, nothing nested.
+//! Parses the subset of `generated.proto` that go-to-protobuf writes: messages with fields, no enums, nothing nested.
 
 /// One `generated.proto`.
 #[derive(Debug, Default, PartialEq)]
@@ -18,7 +18,7 @@ pub(super) struct ProtoField {
     pub(super) number: u32,
     pub(super) name: String,
     pub(super) label: Label,
-    /// A scalar, the name of a message of this file, or a full name that begins with a dot.
+    /// A scalar, the name of a message in this file, or a full name with a leading dot.
     pub(super) kind: String,
 }
 
@@ -26,11 +26,11 @@ pub(super) struct ProtoField {
 pub(super) enum Label {
     Optional,
     Repeated,
-    /// From strings: there are no other keys.
+    /// Keys are always strings.
     Map,
 }
 
-/// Reads a file. A line that is not understood is an error, so that nothing is left out silently.
+/// Parses a file. An unknown line is an error, so that nothing is silently left out.
 pub(super) fn parse(text: &str) -> Result<ProtoFile, String> {
     let mut file = ProtoFile::default();
     let mut open = false;
@@ -78,7 +78,7 @@ fn inside(line: &str, file: &mut ProtoFile) -> bool {
     }
 }
 
-/// `optional string nodeName = 10;`, `repeated Volume volumes = 1;`, `map<string, string> labels = 11;`
+/// Parses `optional string nodeName = 10;`, `repeated Volume volumes = 1;`, `map<string, string> labels = 11;`.
 fn field(line: &str) -> Option<ProtoField> {
     let (before, number) = line.strip_suffix(';')?.split_once(" = ")?;
     let number = number.parse().ok()?;

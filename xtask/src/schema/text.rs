@@ -1,4 +1,4 @@
-//! The schema as text: one line a field, so that a new version of Kubernetes is a diff that can be read.
+//! The schema as text: one line per field, so that a new version of Kubernetes is a readable diff.
 
 use super::join::{Schema, SchemaField, SchemaMessage};
 

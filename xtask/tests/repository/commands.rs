@@ -1,7 +1,7 @@
-//! The commands that a newcomer reads first are run before a change lands.
+//! Checks that the commands a newcomer reads first are run before a change lands.
 //!
-//! They are the `cargo` lines of README's first `sh` block. Each must be the beginning of a command of
-//! `.ci/run`, which may go on: `watch pods` ends with Ctrl-C, `watch pods --count 5` by itself.
+//! They are the `cargo` lines of README's first `sh` block. Each must be a prefix of a command in `.ci/run`, which
+//! may have more arguments: `watch pods` ends with Ctrl-C, `watch pods --count 5` by itself.
 
 use crate::finding::Finding;
 use crate::markdown::blocks;
@@ -36,12 +36,12 @@ fn commands<'a>(first: usize, lines: &[&'a str]) -> Vec<(usize, Vec<&'a str>)> {
     numbered.filter(|(_, words)| words.first() == Some(&"cargo")).collect()
 }
 
-/// The command of a line: without what runs it, and without its comment.
+/// Returns the command of a line, without wrappers and comments.
 fn words(line: &str) -> Vec<&str> {
     let words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
     let mut words: Vec<&str> = words.collect();
     let start = words.iter().position(|word| *word == "cargo");
-    // Before it may only be variables, our own `run`, and a limit.
+    // Only variables, our own `run`, and a time limit may precede it.
     let runs = |word: &&str| {
         word.contains('=') || *word == "run" || *word == "timeout" || word.parse::<u32>().is_ok()
     };

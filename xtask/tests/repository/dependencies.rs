@@ -1,4 +1,4 @@
-//! Every dependency has a reason in CONTRIBUTING.md, and nothing else has.
+//! Checks that CONTRIBUTING.md has a reason for every dependency, and for nothing else.
 
 use crate::finding::Finding;
 use crate::markdown::{cells, inline_code};
@@ -47,7 +47,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The first columns of the tables below the heading.
+/// Returns the first columns of the tables below the heading.
 fn reasons(document: &str) -> Vec<(usize, String)> {
     let section =
         document.lines().enumerate().skip_while(|(_, line)| *line != "## Dependencies").skip(1);
@@ -60,8 +60,8 @@ fn reasons(document: &str) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// The names in a section, with their lines, and whether each is the workspace's. Our own crates are
-/// no dependencies.
+/// Returns the names in a section, with their lines, and whether each is inherited from the workspace. Our own crates
+/// are not dependencies.
 fn dependencies(manifest: &str, section: &str) -> Vec<(usize, String, bool)> {
     let lines = manifest.lines().enumerate().skip_while(|(_, line)| line.trim() != section).skip(1);
     let lines = lines.take_while(|(_, line)| !line.starts_with('['));

@@ -1,12 +1,12 @@
-//! Something that is wrong, and where.
+//! Findings of checks.
 
 use std::fmt;
 
-/// A finding of a check: where, what, and what to do about it.
+/// A violation: its location, a description, and how to fix it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finding {
     pub(crate) file: String,
-    /// From 1; 0 is the file as a whole.
+    /// Starts at 1; 0 stands for the whole file.
     pub(crate) line: usize,
     pub(crate) message: String,
 }

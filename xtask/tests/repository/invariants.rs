@@ -4,11 +4,11 @@ use crate::finding::Finding;
 use crate::source::{Source, test_files, tokens};
 use crate::tree::Tree;
 
-/// Names that are forbidden in some place, and the reason.
+/// Names that are forbidden in a place, and the reason.
 struct Ban {
-    /// The beginning of paths.
+    /// A prefix of paths.
     place: &'static str,
-    /// Beginnings of paths inside of the place that may.
+    /// Prefixes of paths in the place that are exempt.
     but: &'static [&'static str],
     names: &'static [&'static str],
     why: &'static str,
@@ -72,7 +72,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             let code = Source::of(text).without_tests();
             let tokens = tokens(&code);
             for (at, (line, token)) in tokens.iter().enumerate() {
-                // A field or a method of that name is something else, unless it is `.await`.
+                // A field or method of that name is something else, unless it is `.await`.
                 let member = at > 0 && tokens[at - 1].1 == "." && *token != "await";
                 if ban.names.contains(token) && !member {
                     findings.push(Finding::new(file, *line, format!("`{token}`: {}", ban.why)));

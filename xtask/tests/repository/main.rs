@@ -1,7 +1,6 @@
 //! Checks the statements of ARCHITECTURE.md and CONTRIBUTING.md about the repository.
 //!
-//! Every check is a function of a [`Tree`], the files as text, so that each has tests with trees in which
-//! something is wrong.
+//! Every check is a function of a [`Tree`], the files as text, so that each has tests with faulty trees.
 
 mod commands;
 mod dependencies;
@@ -20,7 +19,7 @@ mod words;
 use finding::Finding;
 use tree::Tree;
 
-/// Says everything that is wrong at once.
+/// Fails with all findings at once.
 fn clean(findings: &[Finding]) {
     let list: Vec<String> = findings.iter().map(ToString::to_string).collect();
     assert!(findings.is_empty(), "{} findings:\n{}", list.len(), list.join("\n"));

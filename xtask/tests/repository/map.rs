@@ -1,9 +1,7 @@
-//! The code maps of ARCHITECTURE.md: which modules a crate has, and in which order they build on each
-//! other.
+//! The code maps of ARCHITECTURE.md: the modules of a crate, and the order in which they build on each other.
 //!
-//! A map is a table whose first column names modules, below a line that says where they are:
-//! "`crates/kube-informer/src`: a module uses only those **above** it." After it there may be exceptions:
-//! "- `server` → `pods`: …".
+//! A map is a table whose first column names modules, below a line with their directory: "`crates/kube-informer/src`:
+//! a module uses only those **above** it." Exceptions may follow it: "- `server` → `pods`: …".
 
 use crate::finding::Finding;
 use crate::markdown::{cells, inline_code};
@@ -15,9 +13,9 @@ pub(crate) const DOCUMENT: &str = "ARCHITECTURE.md";
 pub(crate) struct Map {
     /// The directory of the modules.
     pub(crate) sources: String,
-    /// Where in the document.
+    /// The line in the document.
     pub(crate) line: usize,
-    /// A module uses those of the rows above it, and of its own.
+    /// A module may use those of its own row and of the rows above.
     pub(crate) rows: Vec<Vec<String>>,
     pub(crate) exceptions: Vec<Exception>,
 }
@@ -34,7 +32,8 @@ impl Map {
         self.rows.iter().position(|row| row.iter().any(|name| name == module))
     }
 
-    /// Whether one module may use another, exceptions aside. What is not in the map is another finding.
+    /// Returns whether one module may use another, ignoring exceptions. A module that is not in the map is a separate
+    /// finding.
     pub(crate) fn allows(&self, from: &str, to: &str) -> bool {
         let (Some(from), Some(to)) = (self.row(from), self.row(to)) else { return true };
         to <= from
@@ -45,7 +44,7 @@ impl Map {
     }
 }
 
-/// All maps of the document, and what is wrong with how they are written.
+/// Returns all maps of the document, and findings about their format.
 pub(crate) fn maps(tree: &Tree) -> (Vec<Map>, Vec<Finding>) {
     let Some(document) = tree.get(DOCUMENT) else {
         return (Vec::new(), vec![Finding::new(DOCUMENT, 0, "is not there: it has the code maps")]);

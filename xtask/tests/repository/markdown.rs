@@ -1,4 +1,4 @@
-//! Documents: links lead to files and headings that exist. And what other checks read in documents.
+//! Checks that links in documents lead to existing files and headings, and parses documents for other checks.
 
 use crate::finding::Finding;
 use crate::tree::Tree;
@@ -34,7 +34,7 @@ fn problem(tree: &Tree, file: &str, text: &str, link: &str) -> Option<String> {
     Some(format!("{target} has no heading #{anchor}; it has {}", anchors.join(", ")))
 }
 
-/// A path as seen from a file, from the root; none if it leaves the repository.
+/// Resolves a path relative to a file; returns `None` if it leaves the repository.
 fn resolve(file: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = file.split('/').collect();
     parts.pop();
@@ -50,7 +50,7 @@ fn resolve(file: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The lines that are not in a code block, numbered from 1.
+/// Returns the lines outside of code blocks, numbered from 1.
 pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fence: Option<&str> = None;
     text.lines().enumerate().filter_map(move |(number, line)| {
@@ -66,7 +66,7 @@ pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The insides of code blocks of a language, with the number of their first line.
+/// Returns the content of code blocks in a language, with the number of their first line.
 pub(crate) fn blocks<'a>(text: &'a str, language: &str) -> Vec<(usize, Vec<&'a str>)> {
     let mut found = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -93,7 +93,7 @@ fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("`")
 }
 
-/// The cells of a row of a table.
+/// Returns the cells of a table row.
 pub(crate) fn cells(line: &str) -> Option<Vec<String>> {
     let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
     Some(inner.split('|').map(|cell| cell.trim().to_owned()).collect())
@@ -117,7 +117,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The anchors of the headings, as GitHub makes them.
+/// Returns the anchors of the headings, as GitHub generates them.
 fn anchors(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (_, line) in prose(text) {

@@ -1,4 +1,4 @@
-//! Modules use only those that are above them in the code maps.
+//! Checks that modules use only those above them in the code maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,9 +42,10 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 /// The declarations of lib.rs or main.rs.
 struct Root<'a> {
     file: String,
-    /// Modules with their line, in groups: an empty line or a comment begins a new one, rustfmt sorts within.
+    /// Modules with their line, in groups: an empty line or a comment starts a new group; rustfmt sorts within
+    /// groups.
     groups: Vec<Vec<(usize, &'a str)>>,
-    /// Names that are re-exported, with their modules.
+    /// Re-exported names, with their modules.
     names: BTreeMap<String, String>,
 }
 
@@ -95,7 +96,7 @@ impl<'a> Root<'a> {
         names
     }
 
-    /// The map has all modules, and only those.
+    /// Checks that the map has exactly the modules of the crate.
     fn complete(&self, map: &Map) -> Vec<Finding> {
         let missing = self.modules().filter(|(_, module)| map.row(module).is_none());
         let missing = missing.map(|(line, module)| {
@@ -113,7 +114,7 @@ impl<'a> Root<'a> {
         missing.chain(gone).collect()
     }
 
-    /// The declarations are in the order of the map, as far as rustfmt lets them.
+    /// Checks that declarations are in the order of the map, as far as rustfmt allows.
     fn order(&self, map: &Map) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut reached = 0;
@@ -165,7 +166,7 @@ impl<'a> Root<'a> {
         findings
     }
 
-    /// The other modules that a file names, with the lines.
+    /// Returns the other modules that a file names, with the lines.
     fn used(&self, here: &[&str], code: &str) -> Vec<(usize, String)> {
         let tokens = tokens(code);
         let mut used = Vec::new();
@@ -190,12 +191,12 @@ impl<'a> Root<'a> {
     }
 }
 
-/// `reflector/state.rs` is `reflector::state`.
+/// Converts `reflector/state.rs` to `reflector::state`.
 fn module_path(file: &str) -> Vec<&str> {
     file.trim_end_matches(".rs").split('/').collect()
 }
 
-/// The first name of a path below the crate's root, if it goes there.
+/// Returns the first name of a path below the crate's root, if it leads there.
 fn from_root<'a>(here: &[&str], path: &[&'a str]) -> Option<&'a str> {
     if path.first() == Some(&"crate") {
         return path.get(1).copied();
@@ -204,7 +205,7 @@ fn from_root<'a>(here: &[&str], path: &[&'a str]) -> Option<&'a str> {
     if up == here.len() { path.get(up).copied() } else { None }
 }
 
-/// All paths of the tree that begins here: `a::{b, c::d}` are two.
+/// Returns all paths of the use tree that starts here: `a::{b, c::d}` has two.
 fn paths<'a>(tokens: &[(usize, &'a str)], at: usize) -> Vec<(usize, Vec<&'a str>)> {
     let mut found = Vec::new();
     tree_of(tokens, at, &mut Vec::new(), &mut found);

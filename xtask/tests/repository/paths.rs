@@ -1,4 +1,4 @@
-//! Files that documents name in backticks exist.
+//! Checks that files named in backticks exist.
 
 use crate::finding::Finding;
 use crate::markdown::{inline_code, prose};
@@ -33,7 +33,7 @@ fn looks_like_a_file(code: &str) -> bool {
             || PLACES.iter().any(|place| code.starts_with(place)))
 }
 
-/// From the root, or from inside of some crate: `reflector/state.rs`.
+/// Accepts paths from the root, or from inside of a crate: `reflector/state.rs`.
 fn exists(tree: &Tree, path: &str) -> bool {
     let path = path.trim_end_matches('/');
     let (file, directory) = (format!("/{path}"), format!("/{path}/"));

@@ -1,10 +1,10 @@
-//! Rust as far as the checks need it: code without comments and strings, line by line.
+//! Parses Rust as far as the checks need it: code without comments and strings, line by line.
 
 use std::collections::BTreeSet;
 
 use crate::tree::Tree;
 
-/// A file in two layers of the same shape: what is not of a layer is spaces in it.
+/// A file in two layers of the same shape: characters of the other layer are spaces.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// Without comments, and with strings empty.
@@ -23,7 +23,7 @@ impl Source {
         Self { code: scan.code, comments: scan.comments }
     }
 
-    /// The code without modules that are for tests only, the lines being where they were.
+    /// Returns the code without test modules, with lines in their original places.
     pub(crate) fn without_tests(&self) -> String {
         let mut code = self.code.clone();
         while let Some(start) = code.find(TEST) {
@@ -37,7 +37,7 @@ impl Source {
 
 const TEST: &str = "#[cfg(test)]";
 
-/// Where the item that begins here ends: with its block, or its semicolon.
+/// Returns the end of the item that starts here: its block or its semicolon.
 fn item_end(code: &str, start: usize) -> usize {
     let mut depth = 0_usize;
     for (at, c) in code[start..].char_indices() {
@@ -60,7 +60,7 @@ fn blank(c: char) -> char {
     if c == '\n' { '\n' } else { ' ' }
 }
 
-/// The files of a crate that are compiled for tests only, by what declares them.
+/// Returns the files of a crate that are compiled only for tests, according to their declarations.
 pub(crate) fn test_files(tree: &Tree) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (path, text) in tree.with_end(".rs").filter(|(_, text)| text.contains(TEST)) {
@@ -87,7 +87,7 @@ pub(crate) fn test_files(tree: &Tree) -> BTreeSet<String> {
     found
 }
 
-/// Where the modules that a file declares are.
+/// Returns the directory of the modules that a file declares.
 fn children(path: &str) -> String {
     let stem = path.trim_end_matches(".rs");
     match stem.rsplit_once('/') {
@@ -98,7 +98,7 @@ fn children(path: &str) -> String {
 
 struct Scan<'a> {
     rest: &'a str,
-    /// The last character of code: tells a raw string from a name that ends with r.
+    /// The last character of code, to distinguish a raw string from a name that ends with r.
     before: char,
     code: String,
     comments: String,
@@ -132,7 +132,7 @@ impl Scan<'_> {
         self.rest = &self.rest[end..];
     }
 
-    /// Leaves the quotes, so that there is still an expression.
+    /// Keeps the quotes, so that an expression remains.
     fn string(&mut self, end: usize) {
         let text = &self.rest[..end];
         self.code.push('"');
@@ -163,7 +163,7 @@ fn block_end(text: &str) -> usize {
     text.len()
 }
 
-/// The end of `r"…"`, `br#"…"#` and the like.
+/// Returns the end of `r"…"`, `br#"…"#` and the like.
 fn raw_end(text: &str) -> Option<usize> {
     let prefix = ["br", "cr", "r"].into_iter().find(|prefix| text.starts_with(prefix))?;
     let hashes = text[prefix.len()..].bytes().take_while(|byte| *byte == b'#').count();
@@ -188,7 +188,7 @@ fn string_end(text: &str) -> usize {
     text.len()
 }
 
-/// The end of `'c'`, which a lifetime is not.
+/// Returns the end of `'c'`; a lifetime has none.
 fn char_end(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('\'')?;
     let c = inner.chars().next()?;
@@ -199,7 +199,7 @@ fn char_end(text: &str) -> Option<usize> {
     inner[c.len_utf8()..].starts_with('\'').then(|| c.len_utf8() + 2)
 }
 
-/// The names and marks of code, each with its line from 1.
+/// Returns the names and symbols of code, each with its line from 1.
 pub(crate) fn tokens(code: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     for (number, line) in code.lines().enumerate() {

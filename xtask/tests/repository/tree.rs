@@ -7,7 +7,7 @@ use std::path::Path;
 /// Directories that tools create. `.git` is a file in a worktree.
 const MADE: [&str; 5] = [".git", "target", "corpus", "artifacts", "node_modules"];
 
-/// Paths from the root, with slashes, and what is in the files.
+/// The contents of files, by path from the root, with slashes.
 #[derive(Debug, Default)]
 pub(crate) struct Tree(BTreeMap<String, String>);
 
@@ -20,7 +20,7 @@ impl Tree {
         tree
     }
 
-    /// A tree for a test.
+    /// Returns a tree for a test.
     pub(crate) fn of<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         Self(files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect())
     }
@@ -38,7 +38,7 @@ impl Tree {
             } else if let Ok(text) = fs::read_to_string(entry.path()) {
                 self.0.insert(path, text);
             } else {
-                // Not text: it exists, which is all that a link asks for.
+                // Not text: its existence is enough for links.
                 self.0.insert(path, String::new());
             }
         }
@@ -48,7 +48,7 @@ impl Tree {
         self.0.iter().map(|(path, text)| (&**path, &**text))
     }
 
-    /// Those whose names end so.
+    /// Returns the files whose names have this suffix.
     pub(crate) fn with_end(&self, end: &str) -> impl Iterator<Item = (&str, &str)> {
         self.files().filter(move |(path, _)| path.ends_with(end))
     }
@@ -57,7 +57,7 @@ impl Tree {
         self.0.get(path).map(String::as_str)
     }
 
-    /// Whether there is a file or a directory of this path.
+    /// Returns whether a file or a directory has this path.
     pub(crate) fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let inside = format!("{path}/");

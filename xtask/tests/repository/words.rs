@@ -1,17 +1,16 @@
-//! Names without meaning, words that must not land, lints turned off without a reason, paths of a
-//! machine.
+//! Checks for meaningless names, unfinished work, lints that are disabled without a reason, and paths of a machine.
 
 use crate::finding::Finding;
 use crate::source::{Source, tokens};
 use crate::tree::Tree;
 
-/// Modules are named after what they are about.
+/// Modules are named after their subject.
 const NAMES: [&str; 6] = ["util", "utils", "helper", "helpers", "common", "misc"];
 
-/// Texts that are not ours.
+/// Texts by others.
 const OTHERS: [&str; 3] = ["LICENSE", "Cargo.lock", "fuzz/Cargo.lock"];
 
-// In halves, so that this file has none of them.
+// Split, so that this file does not contain them.
 const UNFINISHED: [&str; 4] =
     [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X"), concat!("HA", "CK")];
 const MACHINE: [&str; 5] = [
@@ -32,7 +31,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     }
     for (file, text) in tree.with_end(".rs") {
         findings.extend(words_of_code(file, text));
-        // Tests in a file of their own are about the module beside them.
+        // Tests in a separate file document the module beside them.
         if !text.starts_with("//!") && !file.ends_with("/tests.rs") {
             let message = "begins without a line `//! …` that says what is in it: write one";
             findings.push(Finding::new(file, 1, message));
@@ -75,7 +74,7 @@ fn words_of_code(file: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether an attribute, up to its closing bracket, says why it is there.
+/// Returns whether an attribute, up to its closing bracket, has a reason.
 fn has_reason(attribute: &[(usize, &str)]) -> bool {
     let mut inside = attribute.iter().take_while(|(_, token)| *token != "]");
     inside.any(|(_, token)| *token == "reason")
@@ -107,7 +106,8 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// A path that begins there, and goes on: `api/v1/namespaces/home/pods` and `/rooted` are none.
+/// Returns whether a line contains a path that starts there and continues: `api/v1/namespaces/home/pods` and
+/// `/rooted` do not.
 fn has_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn findings(file: &str, text: &str) -> Vec<String> {
-        // Those with a mark in front are taken as they are.
+        // Arguments with a mark are used as they are.
         let whole = text.strip_prefix('!').map(str::to_owned);
         let text = whole.unwrap_or_else(|| format!("//! It. {text}"));
         check(&Tree::of([(file, &*text)])).iter().map(ToString::to_string).collect()

@@ -11,7 +11,7 @@ fn picture(parts: &[(u64, &str)]) -> String {
     draw(&Film::of(&recording, (40, 4), Duration::from_millis(50)), REST)
 }
 
-/// Reads XML as strictly as a browser does, as far as we write it: the names of the elements.
+/// Parses our subset of XML as strictly as a browser does, and returns the names of the elements.
 fn elements(xml: &str) -> Vec<String> {
     let (mut open, mut seen) = (Vec::<String>::new(), Vec::new());
     let mut rest = xml;
@@ -75,7 +75,7 @@ fn it_is_xml_without_scripts_and_without_the_network() {
 #[test]
 fn frames_follow_each_other_and_the_last_one_stays() {
     let picture = picture(&[(0, "a"), (500, "b"), (2000, "c")]);
-    // 40 columns are 336 wide; 2 s and the rest are 4 s.
+    // 40 columns are 336 wide; 2 s plus the rest are 4 s.
     assert!(picture.contains(".film{animation:film 4s step-end infinite}"));
     assert!(picture.contains(
         "@keyframes film{0%{transform:translateX(0px)}12.5%{transform:translateX(-336px)}\
