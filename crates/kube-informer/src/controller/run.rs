@@ -67,6 +67,8 @@ impl Loop {
         let synced = synced(&caches, &handlers, options.sync_timeout);
         match until(&mut stop, synced).await {
             None => return Ok(()),
+            // The handlers of an informer that is being stopped may end before the informer itself.
+            Some(Err(_)) if caches.iter().any(SharedInformer::is_stopped) => return Ok(()),
             Some(synced) => synced?,
         }
         shared.enter(Phase::Standby);

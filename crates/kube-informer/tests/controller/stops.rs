@@ -59,6 +59,25 @@ async fn what_takes_longer_than_it_may_is_dropped() {
     assert_eq!((began.elapsed().as_secs(), finished.load(Ordering::SeqCst)), (3, 0));
 }
 
+/// The informer may be stopped while the controller's handlers are still catching up: that is a stop, not
+/// a failure to sync.
+#[tokio::test(start_paused = true)]
+async fn a_controller_ends_well_whenever_its_informer_is_stopped() {
+    for turns in 0..40 {
+        let (server, factory) = scene();
+        server.create(map("a")).unwrap();
+        let maps = factory.informer::<ConfigMap>();
+        maps.start();
+        maps.wait_for_sync().await.unwrap();
+        let running = run_idle(Controller::new(&maps));
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+        maps.stop();
+        running.task.await.unwrap().unwrap();
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_controller_whose_future_is_dropped_reconciles_nothing_more() {
     let (server, factory, mut running, finished) = slow(|controller| controller);
