@@ -211,5 +211,5 @@ impl Process {
 
 /// The outcome without the instants in its details, which differ between runs.
 fn shown(ended: &Result<(), NotSynced>) -> Result<(), String> {
-    ended.as_ref().map(|()| ()).map_err(ToString::to_string)
+    ended.as_ref().copied().map_err(ToString::to_string)
 }
