@@ -1,5 +1,5 @@
-//! The real kube-apiserver and etcd for tests, started on loopback with temporary certificates, tokens and data, and
-//! with operations for every kind of outage.
+//! The real kube-apiserver and etcd for tests, started on loopback with temporary certificates, tokens and data.
+//! Tests can kill, pause, restart, compact and restore them.
 //!
 //! `cargo xtask real-kubernetes test` builds them and runs the tests that use this crate. Otherwise those tests print
 //! that they did not run: see [`RealKubernetes::start`].

@@ -1,10 +1,10 @@
 //! The complete stack, compared with a model that is too simple to be wrong.
 //!
-//! From a seed, a run creates clients that write to the embedded server, informers of every kind, handlers of every
-//! kind that join and leave, indexes that are added and dropped, faults from the whole catalogue, restored backups,
-//! and the passing of time. Beside the informers, a reflector writes to a store that refuses lists and events. In
-//! some runs idle connections are cut for a while, or watches fail while lists work. The model keeps every change of
-//! the server in a list, and checks at every step:
+//! A run derives everything from a seed: clients that write to the embedded server, informers of every kind, handlers
+//! of every kind that join and leave, indexes that are added and dropped, faults from the whole catalogue, restored
+//! backups, and the passage of time. Beside the informers, a reflector writes to a store that refuses lists and
+//! events. In some runs idle connections are cut for a while, or watches fail while lists work. The model keeps every
+//! change of the server in a list, and checks at every step:
 //!
 //! - a cache is the server's state at exactly the version that it reports, and that version never goes back within a
 //!   history of the server (I1 to I8, I21);
