@@ -54,8 +54,8 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "Subresources other than `status`, and the resources `bindings` and `componentstatuses`",
-        why: "there are no pods to log, exec or evict, no schedulers to bind, and nothing scales",
+        what: "Subresources other than `status` and `scale`, and the resources `bindings` and `componentstatuses`",
+        why: "there are no pods to log, exec or evict, and no schedulers to bind",
         places: &[
             ("discovery/*", "missing body.*resources[bindings]"),
             ("discovery/*", "missing body.*resources[componentstatuses]"),
