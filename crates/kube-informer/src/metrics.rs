@@ -29,8 +29,10 @@
 //!
 //! # Names
 //!
-//! Metrics that client-go or controller-runtime also export have the same name, labels and buckets here, so existing dashboards
-//! and alerts work unchanged. The metrics of reflectors, which client-go removed in 1.14, are included.
+//! Metrics that client-go or controller-runtime also export have the same name and meaning here, so that dashboards and alerts
+//! can be reused. The metrics of reflectors, which client-go removed in 1.14, are included. Two details differ: the histograms
+//! of work queues have controller-runtime's twelve buckets, which are client-go's ten and two more, and `workqueue_depth` has no
+//! label `priority`, which controller-runtime adds.
 //!
 //! | metric | labels | from |
 //! | --- | --- | --- |

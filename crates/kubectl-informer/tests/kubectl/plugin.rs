@@ -24,7 +24,7 @@ fn plugin(kubectl: &Kubectl, arguments: &[&str]) -> Command {
     command
 }
 
-/// The session that articles on informers show while they watch pods.
+/// The commands that articles on informers run while they watch pods.
 #[test]
 fn the_session_of_the_articles() {
     let Some(kubectl) = Kubectl::with("plugin", &["--pods-run"]) else { return };
