@@ -1,5 +1,6 @@
 //! Authentication and authorization: tokens, and a list of denials that can change at any time.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use parking_lot::RwLock;
 use crate::filter::Filter;
 use crate::request::{Target, Verb};
 use crate::status::{GroupResource, Status};
+use crate::upgrade;
 
 /// Tokens and denials. Everything that is not denied is allowed.
 ///
@@ -138,10 +140,14 @@ impl Access {
     ///
     /// It fails closed: a header that affects access and cannot be read is an error, never ignored.
     pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<User, Status> {
-        let user = match bearer_token(headers)? {
+        let token = match bearer_token(headers)? {
+            Some(token) => Some(Cow::Borrowed(token)),
+            None => upgrade::bearer_token(headers)?.map(Cow::Owned),
+        };
+        let user = match token {
             // Anonymous access is for requests without a token. A wrong token is an error.
             Some(token) => {
-                self.tokens.read().get(token).cloned().ok_or_else(Status::unauthorized)?
+                self.tokens.read().get(&*token).cloned().ok_or_else(Status::unauthorized)?
             }
             None if self.required => return Err(Status::unauthorized()),
             None => Arc::from(ANONYMOUS),

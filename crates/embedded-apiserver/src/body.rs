@@ -48,6 +48,11 @@ impl Body {
         }
     }
 
+    /// Returns whether this is the body of a watch.
+    pub(crate) fn is_events(&self) -> bool {
+        matches!(self.0, Inner::Events(_))
+    }
+
     pub(crate) fn into_chunks(self) -> Chunks {
         match self.0 {
             Inner::Whole(bytes) => Box::pin(futures_util::stream::iter(bytes.map(Ok))),

@@ -63,8 +63,9 @@ impl ApiServer {
         self.delete_with(resource, namespace, name, &Value::Null)
     }
 
-    /// Deletes an object, with `DeleteOptions`.
-    pub(crate) fn delete_with(
+    /// Deletes an object, with `DeleteOptions`: `{"propagationPolicy": "Background"}`. Without a policy, a job leaves
+    /// its pods behind, as on a real server.
+    pub fn delete_with(
         &self,
         resource: &str,
         namespace: &str,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::kinds::{Registry, Resource, Subresource, scale, versions};
+use crate::kinds::{Registry, Resource, Subresource, versions};
 
 const JSON: &str = "application/json";
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -18,7 +18,6 @@ const VERBS: [&str; 8] =
 /// The verbs, in their order for custom resources.
 const CUSTOM_VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// Handles a discovery path. Returns the content type and the document, or `None` if it is not such
 /// a path or there is no such group or version.
@@ -140,30 +139,21 @@ fn api_resources(resource: &Resource) -> Vec<Value> {
     });
     add_names(&mut main, resource);
     let mut all = vec![main];
-    for subresource in subresources(resource) {
+    for subresource in Subresource::of(resource) {
         let mut document = json!({
             "name": format!("{}/{}", resource.plural, subresource.as_str()),
             "singularName": "",
             "namespaced": resource.namespaced,
-            "kind": resource.kind,
-            "verbs": SUBRESOURCE_VERBS,
+            "kind": subresource.kind(resource),
+            "verbs": subresource.verbs(),
         });
-        if subresource == Subresource::Scale {
-            document["group"] = scale::GROUP.into();
-            document["version"] = scale::VERSION.into();
-            document["kind"] = scale::KIND.into();
+        if let Some((group, version)) = subresource.group_version() {
+            document["group"] = group.into();
+            document["version"] = version.into();
         }
         all.push(document);
     }
     all
-}
-
-/// Returns the subresources of a resource in the order of a real server: by name, except for custom resources.
-fn subresources(resource: &Resource) -> Vec<Subresource> {
-    let status = resource.status.then_some(Subresource::Status);
-    let scale = resource.scale.as_ref().map(|_| Subresource::Scale);
-    let all = if resource.custom { [status, scale] } else { [scale, status] };
-    all.into_iter().flatten().collect()
 }
 
 fn list_of_groups(form: &'static str, groups: &[&[Arc<Resource>]]) -> (&'static str, Value) {
@@ -204,19 +194,19 @@ fn resource_discovery(resource: &Resource) -> Value {
         "verbs": verbs(resource),
     });
     add_names(&mut document, resource);
-    let subresources: Vec<_> = subresources(resource)
+    let subresources: Vec<_> = Subresource::of(resource)
         .into_iter()
         .map(|subresource| {
-            let kind = match subresource {
-                Subresource::Status => response_kind(resource),
-                Subresource::Scale => json!({
-                    "group": scale::GROUP, "version": scale::VERSION, "kind": scale::KIND,
-                }),
-            };
+            let mut kind = response_kind(resource);
+            kind["kind"] = json!(subresource.kind(resource));
+            if let Some((group, version)) = subresource.group_version() {
+                kind["group"] = group.into();
+                kind["version"] = version.into();
+            }
             json!({
                 "subresource": subresource.as_str(),
                 "responseKind": kind,
-                "verbs": SUBRESOURCE_VERBS,
+                "verbs": subresource.verbs(),
             })
         })
         .collect();
@@ -245,6 +235,9 @@ fn add_names(document: &mut Value, resource: &Resource) {
 }
 
 fn verbs(resource: &Resource) -> Vec<&'static str> {
+    if !resource.stored {
+        return vec!["create"];
+    }
     let mut verbs = if resource.custom { CUSTOM_VERBS } else { VERBS }.to_vec();
     if !resource.deletes_collections() {
         verbs.retain(|verb| *verb != "deletecollection");
@@ -385,6 +378,10 @@ mod tests {
             "verbs": VERBS,
             "shortNames": ["no"],
             "subresources": [{
+                "subresource": "proxy",
+                "responseKind": {"group": "", "version": "", "kind": "NodeProxyOptions"},
+                "verbs": ["create", "delete", "get", "patch", "update"],
+            }, {
                 "subresource": "status",
                 "responseKind": {"group": "", "version": "", "kind": "Node"},
                 "verbs": ["get", "patch", "update"],

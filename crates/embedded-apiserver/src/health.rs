@@ -5,9 +5,21 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
+use crate::quote::quoted;
+use crate::status::clipped;
+
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
-const CHECKS: [&str; 2] = ["ping", "storage"];
+
+/// The checks that monitoring looks for by name. A real server has more: one for each of its tasks.
+const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+/// The checks of `/readyz` alone.
+const READY_CHECKS: [&str; 3] = ["etcd-readiness", "informer-sync", "shutdown"];
+
+fn checks(endpoint: &str) -> impl Iterator<Item = &'static str> {
+    let ready = READY_CHECKS.into_iter().filter(move |_| endpoint == "readyz");
+    CHECKS.into_iter().chain(ready)
+}
 
 /// Handles `/version` and the health checks. Returns a content type and a body.
 pub(crate) fn respond(path: &str, query: Option<&str>) -> Option<(&'static str, String)> {
@@ -19,7 +31,9 @@ pub(crate) fn respond(path: &str, query: Option<&str>) -> Option<(&'static str, 
         ("healthz" | "livez" | "readyz", (None, _)) => {
             Some((TEXT, health(endpoint, query.unwrap_or_default())))
         }
-        ("healthz" | "livez" | "readyz", (Some(check), None)) if CHECKS.contains(&check) => {
+        ("healthz" | "livez" | "readyz", (Some(check), None))
+            if checks(endpoint).any(|known| known == check) =>
+        {
             Some((TEXT, "ok".to_owned()))
         }
         _ => None,
@@ -32,11 +46,19 @@ fn health(endpoint: &str, query: &str) -> String {
         return "ok".to_owned();
     }
     let mut out = String::new();
-    for check in CHECKS {
+    for check in checks(endpoint) {
         let excluded = parameters().any(|(key, value)| key == "exclude" && value == check);
         let outcome = if excluded { "excluded: ok" } else { "ok" };
         // Writing to a string cannot fail.
         let _ = writeln!(out, "[+]{check} {outcome}");
+    }
+    let unknown = parameters()
+        .filter(|(key, value)| key == "exclude" && !checks(endpoint).any(|c| c == value));
+    let unknown: Vec<_> = unknown.map(|(_, value)| quoted(&value)).collect();
+    if !unknown.is_empty() {
+        let unknown = clipped(unknown.join(", "));
+        let _ =
+            writeln!(out, "warn: some health checks cannot be excluded: no matches for {unknown}");
     }
     let _ = writeln!(out, "{endpoint} check passed");
     out
@@ -83,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_server_that_answers_is_well() {
-        for path in ["/healthz", "/livez", "/readyz", "/readyz/", "/livez/ping"] {
+        for path in ["/healthz", "/livez", "/readyz", "/readyz/", "/livez/ping", "/readyz/shutdown"]
+        {
             assert_eq!(body(path, None), "ok");
         }
         assert_eq!(body("/healthz", Some("timeout=1s")), "ok");
@@ -92,9 +115,13 @@ mod tests {
     #[test]
     fn the_checks_are_listed_on_request() {
         assert_eq!(
-            body("/readyz", Some("verbose&exclude=storage")),
-            "[+]ping ok\n[+]storage excluded: ok\nreadyz check passed\n"
+            body("/livez", Some("verbose&exclude=etcd&exclude=none")),
+            "[+]ping ok\n[+]log ok\n[+]etcd excluded: ok\n\
+             warn: some health checks cannot be excluded: no matches for \"none\"\n\
+             livez check passed\n"
         );
+        let ready = body("/readyz", Some("verbose"));
+        assert!(ready.contains("[+]shutdown ok\nreadyz check passed\n"), "{ready}");
     }
 
     #[test]
@@ -108,8 +135,16 @@ mod tests {
 
     #[test]
     fn other_paths_are_not_answered() {
-        for path in ["", "/", "/healthy", "/healthz/nope", "/version/x", "/livez/ping/x", "healthz"]
-        {
+        for path in [
+            "",
+            "/",
+            "/healthy",
+            "/healthz/nope",
+            "/livez/shutdown",
+            "/version/x",
+            "/livez/ping/x",
+            "healthz",
+        ] {
             assert!(respond(path, None).is_none(), "{path}");
         }
     }

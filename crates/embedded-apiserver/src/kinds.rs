@@ -6,12 +6,14 @@ pub(crate) mod events;
 mod registry;
 pub(crate) mod scale;
 mod selectable;
+mod subresource;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 pub(crate) use registry::{Registry, versions};
 pub(crate) use selectable::field_text;
+pub(crate) use subresource::Subresource;
 
 use crate::status::GroupResource;
 
@@ -47,6 +49,8 @@ pub(crate) struct Resource {
     /// The printer columns of a custom resource. Those of built-in kinds are in `print`.
     pub(crate) columns: Vec<PrinterColumn>,
     pub(crate) custom: bool,
+    /// Whether objects can be stored. Others are only posted, and answered at once: bindings.
+    pub(crate) stored: bool,
     /// The table that stores the objects: `plural.group`, shared by all versions of a resource.
     pub(crate) table: Arc<str>,
 }
@@ -72,23 +76,6 @@ pub(crate) enum NameRule {
     Label,
     /// Anything that can be a path segment: RBAC.
     PathSegment,
-}
-
-/// The subresources that are served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Subresource {
-    Status,
-    Scale,
-}
-
-impl Subresource {
-    /// Returns its name in paths.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Scale => "scale",
-        }
-    }
 }
 
 impl Resource {

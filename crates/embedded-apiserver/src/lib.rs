@@ -46,6 +46,11 @@
 //!   requests that were received and the events that each watch was sent. [`ApiServer::history`]
 //!   returns every state of an object.
 //!
+//! # Features
+//!
+//! `client`, enabled by default, adds [`ApiServer::client`] and depends on `kube-client`. Programs that use it also enable one
+//! version of Kubernetes in `k8s-openapi`, such as `latest`.
+//!
 //! # Consistency
 //!
 //! There is one global resourceVersion, which every write increments. A list returns the state at a
@@ -64,32 +69,35 @@
 //! | **Real** | |
 //! | versions and history | one global version, MVCC, compaction, 410 in both forms, future versions, restore from a snapshot |
 //! | list | label and field selectors with Kubernetes' grammar and errors, `limit`/`continue` pinned to a version, `remainingItemCount`, `resourceVersion` and `resourceVersionMatch` in all combinations, inconsistent continuation |
-//! | watch | from any version, bookmarks, `timeoutSeconds`, `sendInitialEvents`, selector enter and leave, slow watchers cut off |
-//! | objects | optimistic locking, generateName, generation, the subresources `status` and `scale` (of workloads and custom resources), finalizers, preconditions, dry run, JSON patch, merge patch, strategic merge patch of built-in kinds, validation of names, labels and metadata, `Status` bodies with identical wording |
+//! | watch | from any version, bookmarks, `timeoutSeconds`, `sendInitialEvents`, selector enter and leave, slow watchers cut off; over HTTP, and over WebSocket on sockets |
+//! | objects | optimistic locking, generateName, generation, the subresources `status`, `scale` (of workloads and custom resources), `eviction` with disruption budgets, `binding`, `approval`, `ephemeralcontainers`, `resize` and `finalize`, finalizers, preconditions, dry run, JSON patch, merge patch, strategic merge patch of built-in kinds, validation of names, labels and metadata, `Status` bodies with identical wording |
+//! | deletion | garbage collection by owner references (background, foreground, orphan), namespaces are emptied: [`Builder::garbage_collection`] |
 //! | representations | JSON, protobuf for built-in kinds and metadata, `Table` with kubectl's columns, `PartialObjectMetadata`, gzip |
 //! | kinds | the commonly used built-in resources of Kubernetes 1.36, discovery in both forms; custom resources with several versions, printer columns and selectable fields |
 //! | **Simplified** | |
+//! | owners | an object whose owner never existed is kept, where a cluster deletes it |
 //! | validation | metadata and the data of config maps and secrets are validated, `spec` is not: no schemas of built-in or custom resources, no pruning, no CEL, `fieldValidation` is ignored |
 //! | defaults | only those that kubectl and controllers depend on |
 //! | access | authorization is a list of denials; RBAC objects are stored but not enforced; only the administrator may impersonate (`kubectl --as`), and groups have no effect |
 //! | pods | with [`Builder::pods_run`] scheduling and running are simulated; without it pods stay Pending and are deleted immediately |
-//! | namespaces | a namespace that contains objects stays Terminating until they are gone, but the server does not delete them |
+//! | logs | lines that the server makes up, one for each second that a simulated container runs |
 //! | custom resource versions | are converted by changing `apiVersion` only (`strategy: None`) |
 //! | events | both groups share their objects, as in Kubernetes; `autoscaling/v1` and other second versions of built-in kinds are not served |
 //! | watch cache | there is none that could lag: `resourceVersion=0` returns the latest state |
 //! | managedFields | are dropped, or kept as sent: [`Builder::keep_managed_fields`] |
 //! | **Absent** | |
 //! | server-side apply | 415; `kubectl apply --server-side` needs it |
-//! | garbage collection, controllers | owner references have no effect, deployments create no pods |
-//! | subresources | other than `status` and `scale`: no `log`, `exec`, `binding`, `eviction` |
+//! | controllers | deployments create no pods |
+//! | `exec`, `attach`, `portforward`, `proxy`, `serviceaccounts/token` | the first four: 501 |
 //! | admission | no webhooks, no policies; their objects are stored |
-//! | CBOR, YAML, websockets | 406 and 415 |
+//! | CBOR, YAML in responses | 406 and 415; objects can be sent as YAML |
 //! | schemas | `/openapi` has only what kubectl needs to create objects; no `kubectl explain` |
 
 // Shared vocabulary.
 mod clock;
 mod codec;
 mod connection;
+mod duration;
 pub mod limits;
 mod quote;
 mod status;
@@ -104,6 +112,7 @@ mod openapi;
 
 // Requests, objects and storage.
 mod request;
+mod upgrade;
 
 mod object;
 
@@ -128,6 +137,8 @@ mod faults;
 
 mod record;
 
+mod chores;
+
 mod server;
 
 // Injected faults and simulated pods.
@@ -139,6 +150,7 @@ mod pods;
 
 // Verbs and their effects on objects.
 mod defaults;
+mod garbage;
 mod lifecycle;
 mod rest;
 

@@ -1,15 +1,16 @@
 //! Kinds whose objects have side effects: namespaces contain other objects,
-//! `CustomResourceDefinition`s serve resources, and pods terminate gracefully. Garbage collection,
-//! namespace deletion and controllers would use the same hooks.
+//! `CustomResourceDefinition`s serve resources, and pods terminate gracefully. Controllers would use
+//! the same hooks.
 
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 use serde_json::{Value, json};
 
+use crate::garbage;
 use crate::kinds::crd;
 use crate::object::{self, Object};
-use crate::request::Target;
+use crate::request::{Target, Verb};
 use crate::server::Shared;
 use crate::status::{Cause, FieldError, Status};
 use crate::store::{Draft, Key, PageRequest, Revision, Stale};
@@ -125,17 +126,25 @@ pub(crate) fn prepare_update(target: &Target, old: &Object, new: &mut Object) ->
 }
 
 /// Applies the side effects of an object's creation.
-pub(crate) fn created(shared: &Arc<Shared>, target: &Target, object: &Object) {
+pub(crate) fn created(shared: &Arc<Shared>, target: &Target, object: &Object, revision: &Revision) {
     if is_crd(target) {
         shared.serve_custom(&Value::Object(object.clone()));
     }
+    garbage::created(shared, target, revision);
 }
 
 /// Applies the side effects of an object's update.
-pub(crate) fn updated(shared: &Arc<Shared>, target: &Target, object: &Object) {
+pub(crate) fn updated(
+    shared: &Arc<Shared>,
+    target: &Target,
+    object: &Object,
+    old: &Revision,
+    new: &Revision,
+) {
     if is_crd(target) && !object::metadata(object).contains_key("deletionTimestamp") {
         shared.serve_custom(&Value::Object(object.clone()));
     }
+    garbage::updated(shared, target, old, new);
 }
 
 /// Rejects the deletion of namespaces that are permanent.
@@ -209,14 +218,20 @@ pub(crate) fn before_delete(shared: &Arc<Shared>, target: &Target, object: &Obje
 }
 
 /// Cleans up after an object was removed: deletes a namespace's events, and a terminating namespace
-/// that has become empty.
-pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target) {
+/// that has become empty. `last` is its last state.
+pub(crate) fn deleted(shared: &Arc<Shared>, target: &Target, last: &Revision) {
+    garbage::removed(shared, target, last);
     if is_namespace(target) {
         delete_events(shared, target.name());
     }
     let Some(namespace) = target.namespace.as_deref().filter(|_| target.resource.namespaced) else {
         return;
     };
+    release_namespace(shared, namespace);
+}
+
+/// Removes a namespace that is terminating and has become empty.
+pub(crate) fn release_namespace(shared: &Arc<Shared>, namespace: &str) {
     if let Some(found) = shared.store.get(NAMESPACES, &Key::new("", namespace)) {
         release(shared, &found);
     }
@@ -231,16 +246,29 @@ fn release(shared: &Shared, namespace: &Revision) {
     let name = namespace.key().name();
     if is_terminating(namespace) && is_vacant(shared, name) && object::may_go(&namespace.to_map()) {
         delete_events(shared, name);
+        let (key, version) = (namespace.key(), namespace.version());
+        let target = Target::stored(&shared.registry.read(), Verb::Delete, NAMESPACES, ("", name));
         // If the namespace has changed in the meantime, the write that changed it checks again.
-        drop(shared.store.delete_vacant(NAMESPACES, namespace.key(), namespace.version(), EVENTS));
+        if let Ok(last) = shared.store.delete_vacant(NAMESPACES, key, version, EVENTS)
+            && let Some(target) = target
+        {
+            garbage::removed(shared, &target, &last);
+        }
     }
 }
 
 /// Stops serving a custom resource, deletes its objects and ends its watches.
 fn end_custom(shared: &Arc<Shared>, definition: &Value) {
     let Some((group, plural)) = crd::names(definition) else { return };
+    let target =
+        Target::stored(&shared.registry.read(), Verb::Delete, &crd::table(group, plural), ("", ""));
     let Some(table) = shared.unserve_custom(group, plural) else { return };
-    shared.store.close_table(&table);
+    let gone = shared.store.close_table(&table);
+    for (target, last) in
+        target.iter().flat_map(|target| gone.iter().map(move |last| (target, last)))
+    {
+        garbage::removed(shared, target, last);
+    }
     // Its objects may have been the last ones in terminating namespaces.
     let namespaces = shared.store.list(NAMESPACES, None, &PageRequest::default());
     for namespace in namespaces.into_iter().flat_map(|page| page.items) {

@@ -54,6 +54,13 @@ pub const JSON_PATCH_COPY_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// The number of operations in a JSON patch: kube-apiserver's limit.
 pub const JSON_PATCH_OPERATIONS_MAX: usize = 10_000;
 
+/// The owners of an object that garbage collection follows. An object with more is never collected:
+/// each of its owners would cost a look at all the others.
+pub const OWNERS_MAX: usize = 256;
+
+/// The objects that garbage collection looks at in one step, between which other tasks run.
+pub const COLLECTED_AT_ONCE_MAX: usize = 64;
+
 /// The number of objects on a page of a list, however large the `limit`: a page is collected under
 /// a lock.
 pub const PAGE_ITEMS_MAX: usize = 1_000_000;
@@ -75,6 +82,9 @@ pub const STREAM_BYTES_MAX: usize = 64 * 1024;
 /// How long a connection may be without a request: the time after which kube-apiserver closes idle
 /// connections. It also limits clients that send a header byte by byte.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// The largest message of a WebSocket client, which has nothing to send but pings and a close.
+pub const WEBSOCKET_RECEIVED_BYTES_MAX: usize = 4 * 1024;
 
 /// The time that requests get to finish when a listener shuts down.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
@@ -119,6 +129,9 @@ pub const RECORD_REFUSED_MAX: usize = 1_000;
 
 /// The bytes of the URI, and of each other text, that are recorded of such a request.
 pub const RECORD_REFUSED_BYTES_MAX: usize = 256;
+
+/// The number of lines of a log that are sent at once: those of some three hours.
+pub const LOG_LINES_MAX: u64 = 10_000;
 
 /// The number of events about simulated pods, enough for some 200 pods. A real server keeps events
 /// for an hour.

@@ -17,6 +17,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod websocket;
 mod wire;
 
 use std::fmt;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds::{Resource, crd};
+use crate::kinds::{Resource, Subresource, crd};
 use crate::limits::OBJECT_DEPTH_MAX;
 use crate::request::Target;
 use crate::status::{FieldError, Status};
@@ -276,7 +276,7 @@ fn generated_name(prefix: &str, suffix: &str) -> String {
 pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed_fields: bool) {
     if target.is_status() {
         only_status(&target.resource, old, new);
-    } else if target.resource.status {
+    } else if target.resource.status && target.subresource != Some(Subresource::Approval) {
         match old.get("status") {
             Some(status) => drop(new.insert("status".to_owned(), status.clone())),
             None => drop(new.remove("status")),

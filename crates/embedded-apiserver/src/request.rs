@@ -70,6 +70,27 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// Returns the target of a request about a stored object. Returns `None` if its resource is not
+    /// served any more.
+    pub(crate) fn stored(
+        registry: &Registry,
+        verb: Verb,
+        table: &str,
+        (namespace, name): (&str, &str),
+    ) -> Option<Self> {
+        // Two groups share the events. The core group comes first.
+        let resource = registry.iter().find(|resource| &*resource.table == table)?;
+        Some(Self {
+            verb,
+            resource: Arc::clone(resource),
+            storage: Arc::clone(registry.storage_of(resource)),
+            namespace: resource.namespaced.then(|| namespace.to_owned()),
+            name: Some(name.to_owned()),
+            subresource: None,
+            query: Query::default(),
+        })
+    }
+
     pub(crate) fn name(&self) -> &str {
         self.name.as_deref().unwrap_or_default()
     }
@@ -80,6 +101,11 @@ impl Target {
 
     pub(crate) fn is_status(&self) -> bool {
         self.subresource == Some(Subresource::Status)
+    }
+
+    /// Returns whether the request may take any time, and ignores `timeout`.
+    pub(crate) fn is_long_running(&self) -> bool {
+        self.verb == Verb::Watch || self.subresource.is_some_and(Subresource::is_long_running)
     }
 
     /// Returns the resource as access rules name it: `pods` or `pods/status`.
@@ -122,22 +148,27 @@ pub(crate) fn route(
     }
     let subresource = match path.subresource.as_deref() {
         None => None,
-        Some("status") if resource.status && path.name.is_some() => Some(Subresource::Status),
-        Some("scale") if resource.scale.is_some() && path.name.is_some() => {
-            Some(Subresource::Scale)
+        Some(name) => {
+            let mut known = Subresource::of(resource).into_iter().filter(|_| path.name.is_some());
+            match known.find(|subresource| subresource.as_str() == name) {
+                Some(found) => Some(found),
+                // The custom object may exist, but it has no such subresource.
+                None if resource.custom => {
+                    let name = path.name.as_deref().unwrap_or_default();
+                    return Err(Status::not_found(resource.group_resource(), name));
+                }
+                None => return Err(Status::no_such_resource()),
+            }
         }
-        // The custom object may exist, but it has no such subresource.
-        Some(_) if resource.custom => {
-            let name = path.name.as_deref().unwrap_or_default();
-            return Err(Status::not_found(resource.group_resource(), name));
-        }
-        Some(_) => return Err(Status::no_such_resource()),
     };
-    let verb = verb_of(method, path.name.is_some(), query.watch)
-        .filter(|verb| {
-            subresource.is_none() || matches!(verb, Verb::Get | Verb::Update | Verb::Patch)
-        })
-        .filter(|verb| *verb != Verb::DeleteCollection || resource.deletes_collections());
+    let verb = match subresource {
+        None => verb_of(method, path.name.is_some(), query.watch)
+            .filter(|verb| *verb != Verb::DeleteCollection || resource.deletes_collections())
+            .filter(|verb| resource.stored || *verb == Verb::Create),
+        Some(subresource) => {
+            subresource_verb(method).filter(|verb| subresource.verbs().contains(&verb.as_str()))
+        }
+    };
     let verb = verb.ok_or_else(Status::method_not_allowed)?;
     // For a namespaced resource, writes and reads of a single object need a namespace in the path.
     if resource.namespaced && path.namespace.is_none() && !matches!(verb, Verb::List | Verb::Watch)
@@ -173,6 +204,17 @@ fn verb_of(method: &Method, named: bool, watch: bool) -> Option<Verb> {
     })
 }
 
+fn subresource_verb(method: &Method) -> Option<Verb> {
+    Some(match method.as_str() {
+        "GET" => Verb::Get,
+        "POST" => Verb::Create,
+        "PUT" => Verb::Update,
+        "PATCH" => Verb::Patch,
+        "DELETE" => Verb::Delete,
+        _ => return None,
+    })
+}
+
 /// The parts of a path below `/api/v1` or `/apis/{group}/{version}`.
 struct ResourcePath {
     group: String,
@@ -200,7 +242,12 @@ impl ResourcePath {
         let (Some(group), Some(version)) = (group, version) else { return Ok(None) };
         let watch = parts.next_if(|part| part == "watch").is_some();
         let Some(first) = parts.next() else { return Ok(None) };
-        let rest: Vec<String> = parts.collect();
+        let mut rest: Vec<String> = parts.collect();
+        // The rest of the path is for the server behind a proxy.
+        let subresource_at = if first == "namespaces" { 3 } else { 1 };
+        if rest.get(subresource_at).is_some_and(|part| part == "proxy") {
+            rest.truncate(subresource_at + 1);
+        }
         let found = |namespace, resource, name, subresource| {
             Some(Self { group, version, namespace, resource, name, subresource, watch })
         };
@@ -254,7 +301,21 @@ pub(crate) struct Query {
     pub(crate) grace_period: Option<i64>,
     pub(crate) propagation_policy: Option<String>,
     pub(crate) include_object: String,
+    /// The options of logs, which no other request has, as they were sent.
+    pub(crate) log: Vec<(&'static str, String)>,
 }
+
+/// The options of logs.
+const LOG_OPTIONS: [&str; 8] = [
+    "container",
+    "follow",
+    "limitBytes",
+    "previous",
+    "sinceSeconds",
+    "sinceTime",
+    "tailLines",
+    "timestamps",
+];
 
 impl Query {
     fn parse(query: &str) -> Result<Self, Status> {
@@ -318,18 +379,22 @@ impl Query {
             "gracePeriodSeconds" => self.grace_period = Some(integer(value)?),
             "propagationPolicy" => self.propagation_policy = Some(value.to_owned()),
             "includeObject" => value.clone_into(&mut self.include_object),
-            _ => {}
+            other => {
+                if let Some(known) = LOG_OPTIONS.iter().find(|known| **known == other) {
+                    self.log.push((*known, value.to_owned()));
+                }
+            }
         }
         Ok(())
     }
 }
 
 /// Parses a boolean. Kubernetes treats any value but these as true: `?watch` alone is a watch.
-fn boolean(value: &str) -> bool {
+pub(crate) fn boolean(value: &str) -> bool {
     !matches!(value, "false" | "0")
 }
 
-fn integer(value: &str) -> Result<i64, Status> {
+pub(crate) fn integer(value: &str) -> Result<i64, Status> {
     match value {
         "" => Ok(0),
         value => value.parse().map_err(|error: ParseIntError| {

@@ -1,10 +1,15 @@
 //! The verbs. Each handles a parsed request, and returns a response or a `Status`.
 
+mod binding;
 mod continue_token;
 mod delete;
+mod eviction;
+mod log;
+mod parts;
 mod patch;
 mod read;
 mod scale;
+mod unstored;
 mod watch;
 mod write;
 
@@ -18,6 +23,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::body::Body;
 use crate::codec::Codec;
+use crate::garbage;
 use crate::kinds::Subresource;
 use crate::negotiate;
 use crate::request::{Target, Verb};
@@ -25,6 +31,9 @@ use crate::response::respond;
 use crate::server::Shared;
 use crate::status::Status;
 use crate::view::View;
+
+pub(crate) use delete::{Propagation, collect};
+pub(crate) use write::modify;
 
 /// A request for a resource.
 pub(crate) struct Call {
@@ -48,8 +57,22 @@ impl fmt::Debug for Call {
 
 /// Handles a request.
 pub(crate) async fn answer(shared: &Arc<Shared>, call: &Call) -> Result<Response<Body>, Status> {
-    if call.target.subresource == Some(Subresource::Scale) {
-        return scale::answer(shared, call).await;
+    let response = perform(shared, call).await;
+    garbage::settle(shared);
+    response
+}
+
+async fn perform(shared: &Arc<Shared>, call: &Call) -> Result<Response<Body>, Status> {
+    match call.target.subresource {
+        Some(Subresource::Scale) => return scale::answer(shared, call).await,
+        Some(Subresource::Log) => return log::answer(shared, call).await,
+        Some(Subresource::Eviction) => return eviction::create(shared, call),
+        Some(Subresource::Binding) => return binding::create(shared, call),
+        Some(
+            Subresource::Attach | Subresource::Exec | Subresource::PortForward | Subresource::Proxy,
+        ) => return Err(unstored::unsupported(call)),
+        None if !call.target.resource.stored => return binding::create(shared, call),
+        _ => {}
     }
     let view = View::new(
         &call.target.resource,

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{ADMIN, Access};
+use crate::chores::{Chore, Chores};
 use crate::clock::{Clock, seconds};
 use crate::faults::FaultState;
 use crate::kinds::{Registry, crd};
@@ -58,12 +59,14 @@ impl fmt::Debug for Builder {
 }
 
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches, not a state")]
 pub(crate) struct Options {
     pub(crate) bookmark_interval: Duration,
     pub(crate) watch_lag_max: usize,
     pub(crate) watches_max: usize,
     pub(crate) control: bool,
     pub(crate) managed_fields: bool,
+    pub(crate) garbage_collection: bool,
     pub(crate) pods_run: bool,
     pub(crate) pod_delays: PodDelays,
     pub(crate) pod_events_max: usize,
@@ -83,6 +86,7 @@ pub(crate) struct Shared {
     pub(crate) access: Access,
     pub(crate) record: Record,
     pub(crate) faults: FaultState,
+    pub(crate) chores: Chores,
     /// Ended when connections are broken.
     pub(crate) connections: Switch,
     /// Ended when watches are.
@@ -134,6 +138,7 @@ impl Default for Builder {
                 watches_max: limits::WATCHES_MAX,
                 control: false,
                 managed_fields: false,
+                garbage_collection: true,
                 pods_run: false,
                 pod_delays: PodDelays::default(),
                 pod_events_max: limits::POD_EVENTS_MAX,
@@ -253,6 +258,22 @@ impl Builder {
         self
     }
 
+    /// Sets whether the server deletes the dependents of deleted objects, by their owner references, and
+    /// the contents of deleted namespaces, as kube-controller-manager does in a cluster. The default
+    /// is `true`. Turn it off to run that program beside this server, or to test a controller that
+    /// does the same itself.
+    ///
+    /// Without it, an object that is deleted in the foreground keeps its finalizer, and a namespace
+    /// stays until clients have deleted its contents.
+    ///
+    /// With it, up to 64 objects are gone when the delete returns, and the rest soon after. An object
+    /// whose owner never existed is kept, in contrast to a cluster: test data often names owners that
+    /// it does not include.
+    pub fn garbage_collection(mut self, collect: bool) -> Self {
+        self.options.garbage_collection = collect;
+        self
+    }
+
     /// Starts the server. It is ready immediately, but does not listen on a socket.
     pub fn build(self) -> ApiServer {
         let admin_token = self.token.unwrap_or_else(random_token);
@@ -267,6 +288,7 @@ impl Builder {
             access,
             record: Record::default(),
             faults: FaultState::default(),
+            chores: Chores::default(),
             connections: Switch::default(),
             watches: Switch::default(),
             accepting: watch::Sender::new(true),
@@ -380,6 +402,8 @@ impl ApiServer {
         let _definitions = self.shared.definitions.lock();
         self.shared.store.restore(snapshot);
         self.shared.reload_custom();
+        // The next request continues the deletions that the snapshot has not finished.
+        self.shared.chores.restart(Chore::Scan { table: "".into(), after: None });
     }
 }
 

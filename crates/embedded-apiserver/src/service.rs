@@ -8,20 +8,27 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_TYPE};
 use http::{Request, Response, StatusCode, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::Value;
 
 use crate::access::User;
 use crate::body::Body;
+use crate::codec::Codec;
+use crate::connection::Connection;
 use crate::kinds::Registry;
 use crate::limits::BODY_BYTES_MAX;
 use crate::record::RequestRecord;
-use crate::request::{Target, route};
+use crate::request::{Target, Verb, route};
 use crate::response::{failure, of_type};
 use crate::rest::{self, Call};
 use crate::server::{ApiServer, Shared};
-use crate::status::Status;
-use crate::{control, discovery, health, negotiate, openapi};
+use crate::status::{Status, clipped};
+use crate::{control, discovery, duration, health, negotiate, openapi};
+
+/// The media type of YAML, in which clients may send objects.
+const YAML: &str = "application/yaml";
 
 /// The way in which requests reach the server.
 #[derive(Debug, Clone)]
@@ -86,6 +93,10 @@ impl Shared {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
         let (mut parts, body) = request.into_parts();
+        let is_pretty = wants_pretty(parts.uri.query().unwrap_or_default());
+        if is_pretty {
+            parts.headers.remove(ACCEPT_ENCODING);
+        }
         let codec = negotiate::status_codec(&parts.headers);
         let user = match origin {
             Origin::InProcess(user) => Ok(user.clone()),
@@ -110,8 +121,11 @@ impl Shared {
             let response = if let Some(instead) = instead {
                 instead
             } else {
+                let on_socket = parts.extensions.get::<Connection>().is_some();
                 let answer = self.answer(id, parts, body, user, target).await;
-                answer.unwrap_or_else(|status| failure(&status, codec))
+                let answer = answer.and_then(|response| check_upgrade(response, on_socket));
+                let response = answer.unwrap_or_else(|status| failure(&status, codec));
+                if is_pretty { prettify(response).await? } else { response }
             };
             exposure.after_answer(response).await
         };
@@ -130,7 +144,7 @@ impl Shared {
     async fn answer<B>(
         self: &Arc<Self>,
         id: u64,
-        parts: Parts,
+        mut parts: Parts,
         body: B,
         user: Result<User, Status>,
         target: Result<Option<Target>, Status>,
@@ -139,10 +153,19 @@ impl Shared {
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let about = target.as_ref().ok().and_then(Option::as_ref);
+        if !about.is_some_and(Target::is_long_running) {
+            check_timeout(parts.uri.query().unwrap_or_default())?;
+        }
         let user = user?;
         let Some(target) = target? else { return Ok(self.plain(&parts)) };
         self.access.authorize(&user, &target)?;
-        let body = read_body(body).await?;
+        let mut body = read_body(body).await?;
+        let is_yaml = negotiate::content_type(&parts.headers) == YAML;
+        if is_yaml && target.verb != Verb::Patch && !body.is_empty() {
+            body = json_of_yaml(&target, &body)?;
+            parts.headers.insert(CONTENT_TYPE, Codec::Json.content_type());
+        }
         let age = Duration::ZERO;
         let call = Call { id, target, headers: parts.headers, body, age };
         rest::answer(self, &call).await
@@ -207,6 +230,66 @@ impl Shared {
             Some((content_type, text)) => of_type(StatusCode::OK, content_type, text),
         }
     }
+}
+
+/// Refuses to upgrade a connection that does not exist.
+fn check_upgrade(response: Response<Body>, on_socket: bool) -> Result<Response<Body>, Status> {
+    if on_socket || response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return Ok(response);
+    }
+    Err(Status::bad_request("a WebSocket needs a connection, which an in-process request has not"))
+}
+
+/// Checks the time that a client gives a request, which is never used up here.
+fn check_timeout(query: &str) -> Result<(), Status> {
+    let timeouts = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "timeout");
+    match timeouts.map(|(_, value)| value).find(|value| !value.is_empty()) {
+        None => Ok(()),
+        Some(value) => duration::check(&value).map_err(|why| {
+            let why = format!("invalid timeout specified in the request URL - {why}");
+            Status::bad_request(clipped(why))
+        }),
+    }
+}
+
+/// Returns the object of a body in YAML as JSON.
+fn json_of_yaml(target: &Target, body: &[u8]) -> Result<Bytes, Status> {
+    let text = std::str::from_utf8(body).map_err(|_| "it is not UTF-8".to_owned());
+    let value = text.and_then(|text| {
+        serde_saphyr::from_str::<Value>(text).map_err(|error| {
+            // The error would quote the text, which may be a secret.
+            let line = error.location().map_or(0, |at| at.line());
+            format!("line {line} is not valid")
+        })
+    });
+    let value = value.map_err(|why| {
+        let kind = &target.resource.kind;
+        Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): yaml: {why}"
+        ))
+    })?;
+    Ok(value.to_string().into())
+}
+
+/// Returns whether a client asks for indented JSON.
+fn wants_pretty(query: &str) -> bool {
+    let mut all = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "pretty");
+    all.next().is_some_and(|(_, value)| matches!(&*value, "" | "1" | "true"))
+}
+
+/// Indents the JSON of a response. Other responses, and watches, are left as they are.
+async fn prettify(response: Response<Body>) -> io::Result<Response<Body>> {
+    let headers = response.headers();
+    let is_json = headers.get(CONTENT_TYPE) == Some(&Codec::Json.content_type());
+    if !is_json || response.body().is_events() {
+        return Ok(response);
+    }
+    let (head, body) = response.into_parts();
+    let compact = body.collect().await?.to_bytes();
+    let pretty = serde_json::from_slice::<Value>(&compact)
+        .and_then(|value| serde_json::to_vec_pretty(&value))
+        .map_or(compact, Bytes::from);
+    Ok(Response::from_parts(head, Body::whole(pretty)))
 }
 
 /// Returns whether a path is that of a version, served or not, of a known group.

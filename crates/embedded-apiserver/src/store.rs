@@ -8,6 +8,7 @@
 //! - Only the store queues events: a watcher is a position ([`Store::events_after`]).
 
 mod key;
+mod owners;
 mod revision;
 mod signal;
 mod table;
@@ -23,6 +24,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub use key::Key;
+pub(crate) use owners::Dependent;
+use owners::Owned;
 pub use revision::EventType;
 pub(crate) use revision::{Draft, EVENT_CLOSING, Revision};
 use signal::Signalled;
@@ -48,6 +51,8 @@ struct State {
     /// The oldest version that can be read.
     compacted: u64,
     tables: BTreeMap<Arc<str>, Table>,
+    /// The objects with owners.
+    owned: Owned,
     /// The bytes of superseded states.
     history_bytes: usize,
     /// The number of restores.
@@ -136,6 +141,7 @@ impl Store {
             revision: 1,
             compacted: 0,
             tables: BTreeMap::new(),
+            owned: Owned::default(),
             history_bytes: 0,
             restores: 0,
             marks: VecDeque::new(),
@@ -199,6 +205,7 @@ impl Store {
             let states = snapshot.tables.get(name).map_or(&[][..], Vec::as_slice);
             table.restore(snapshot.revision, states);
         }
+        state.owned.restore(&snapshot.tables);
         state.revision = snapshot.revision;
         state.compacted = snapshot.revision;
         state.history_bytes = 0;
@@ -222,23 +229,22 @@ impl Store {
     }
 
     /// Closes a table and deletes its objects under a single lock, so that no concurrent write
-    /// leaves one behind. Its watchers receive the deletions, and then [`Unreadable::Gone`].
-    pub(crate) fn close_table(&self, name: &str) {
+    /// leaves one behind. Its watchers receive the deletions, and then [`Unreadable::Gone`]. Returns
+    /// the deleted objects.
+    pub(crate) fn close_table(&self, name: &str) -> Vec<Arc<Revision>> {
         let mut state = self.state.write();
-        let Some(table) = state.tables.get_mut(name) else { return };
+        let Some(table) = state.tables.get_mut(name) else { return Vec::new() };
         table.closed = true;
         let live: Vec<_> = table.live().cloned().collect();
-        for last in live {
-            let version = state.revision + 1;
-            let Some(table) = state.tables.get_mut(name) else { return };
-            if let Ok((_, superseded)) = table.delete(last.key(), last.version(), version) {
-                self.committed(&mut state, name, version, superseded);
-            }
+        for last in &live {
+            // A deletion at the version that was just read cannot be stale.
+            drop(self.delete_locked(&mut state, name, last.key(), last.version()));
         }
         if let Some(table) = state.tables.get(name) {
             // Wakes watchers that had already seen everything, so that they see the end.
             table.notify();
         }
+        live
     }
 
     /// Ends the watches of a table. Its objects are kept.
@@ -412,6 +418,8 @@ impl Store {
         let version = state.revision + 1;
         let entry = state.tables.get_mut(table).filter(|table| !table.closed).ok_or(Stale)?;
         let (revision, superseded) = entry.put(draft, expected, version)?;
+        let previous = entry.previous().map_or(&None, |previous| previous.owners());
+        state.owned.replace(table, revision.key(), previous, revision.owners());
         self.committed(state, table, version, superseded);
         Ok(revision)
     }
@@ -451,6 +459,11 @@ impl Store {
         let version = state.revision + 1;
         let entry = state.tables.get_mut(table).ok_or(Stale)?;
         let (revision, superseded) = entry.delete(key, expected, version)?;
+        if revision.owners().is_some()
+            && let Some((table, _)) = state.tables.get_key_value(table)
+        {
+            state.owned.replace(table, revision.key(), revision.owners(), &None);
+        }
         self.committed(state, table, version, superseded);
         Ok(revision)
     }

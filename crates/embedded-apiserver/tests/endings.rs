@@ -54,7 +54,7 @@ async fn the_last_finalizer_shows_the_state_before_it_went() {
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_stays_while_something_is_in_it_or_holds_it() {
-    let server = ApiServer::start();
+    let server = ApiServer::builder().garbage_collection(false).build();
     let wire = Wire::new(&server, "u");
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": "n", "finalizers": ["x/y"]}});
@@ -75,7 +75,7 @@ async fn a_namespace_stays_while_something_is_in_it_or_holds_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_is_updated_goes_with_its_last_object() {
-    let server = ApiServer::start();
+    let server = ApiServer::builder().garbage_collection(false).build();
     let wire = Wire::new(&server, "u");
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
     ok(&wire, Method::POST, "/api/v1/namespaces", namespace).await;

@@ -27,6 +27,7 @@ fn core() -> Vec<Resource> {
         "",
         "v1",
         [
+            namespaced("bindings", "Binding").unstored(),
             namespaced("configmaps", "ConfigMap").short("cm"),
             namespaced("endpoints", "Endpoints").short("ep"),
             namespaced("events", "Event").short("ev").fields(events::CORE_FIELDS),
@@ -258,6 +259,7 @@ pub(super) fn cluster(plural: &'static str, kind: &'static str) -> Resource {
         selectable: Arc::from([]),
         columns: Vec::new(),
         custom: false,
+        stored: true,
         table: Arc::from(""),
     }
 }
@@ -291,6 +293,11 @@ impl Resource {
 
     fn generation(mut self) -> Self {
         self.generation = true;
+        self
+    }
+
+    fn unstored(mut self) -> Self {
+        self.stored = false;
         self
     }
 

@@ -67,6 +67,7 @@ fn resource(spec: &Value, version: &Value, table: &Arc<str>) -> Resource {
         selectable: list(&version["selectableFields"]).iter().filter_map(selectable).collect(),
         columns: columns(version),
         custom: true,
+        stored: true,
         table: Arc::clone(table),
     }
 }

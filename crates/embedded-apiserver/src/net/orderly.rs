@@ -23,6 +23,10 @@ impl Orderly {
     pub(super) fn new(body: Body, closing: CancellationToken, open: OpenRequest) -> Self {
         Self { body, closing: Box::pin(closing.cancelled_owned()), _open: open }
     }
+
+    pub(super) fn empty(closing: CancellationToken, open: OpenRequest) -> Self {
+        Self::new(Body::whole(Bytes::new()), closing, open)
+    }
 }
 
 impl http_body::Body for Orderly {

@@ -4,11 +4,14 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
+use http::header::CONTENT_TYPE;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -19,6 +22,7 @@ use super::activity::Activity;
 use super::orderly::Orderly;
 use super::socket::Socket;
 use super::streams::Streams;
+use super::websocket::Upgrading;
 use crate::codec::Codec;
 use crate::connection::Connection;
 use crate::limits::{
@@ -26,6 +30,7 @@ use crate::limits::{
 };
 use crate::response::failure;
 use crate::service::Origin;
+use crate::upgrade::Messages;
 
 /// A connection, as its requests see it.
 #[derive(Clone)]
@@ -33,6 +38,8 @@ struct Wire {
     reins: Arc<Reins>,
     connection: Connection,
     activity: Activity,
+    /// The response that ends HTTP on this connection.
+    upgrading: Arc<Mutex<Option<Upgrading>>>,
 }
 
 /// Serves a connection until it ends or connections are broken.
@@ -43,7 +50,7 @@ pub(super) fn serve(
 ) -> impl Future<Output = ()> + Send {
     let restarted = reins.shared.connections.current();
     let socket = Socket::new(stream, connection.clone());
-    let wire = Wire { reins, connection, activity: Activity::default() };
+    let wire = Wire { reins, connection, activity: Activity::default(), upgrading: Arc::default() };
     run(wire, socket, restarted)
 }
 
@@ -96,7 +103,7 @@ impl Wire {
         let http = http_builder(streams);
         let wire = self.clone();
         let answer = service_fn(move |request| wire.clone().answer(request));
-        let mut served = pin!(http.serve_connection(TokioIo::new(stream), answer));
+        let mut served = pin!(http.serve_connection_with_upgrades(TokioIo::new(stream), answer));
         let ended = tokio::select! {
             biased;
             () = self.reins.closing.cancelled() => {
@@ -114,6 +121,12 @@ impl Wire {
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection failed");
         }
+        let upgrading = self.upgrading.lock().take();
+        if let Some(upgrading) = upgrading
+            && upgrading.run().await.is_err()
+        {
+            self.connection.reset();
+        }
     }
 
     async fn answer(self, mut request: Request<Incoming>) -> io::Result<Response<Orderly>> {
@@ -123,9 +136,12 @@ impl Wire {
             return Ok(refused.map(|body| Orderly::new(body, self.reins.closing.clone(), open)));
         }
         request.extensions_mut().insert(self.connection.clone());
+        let upgrade = hyper::upgrade::on(&mut request);
         match self.reins.shared.serve(request, &Origin::Socket).await {
             Ok(response) => {
-                Ok(response.map(|body| Orderly::new(body, self.reins.closing.clone(), open)))
+                let response =
+                    response.map(|body| Orderly::new(body, self.reins.closing.clone(), open));
+                Ok(self.upgraded(response, upgrade))
             }
             Err(error) => {
                 // HTTP/2 would reset only this stream, but the fault concerns the whole connection.
@@ -133,6 +149,21 @@ impl Wire {
                 Err(error)
             }
         }
+    }
+}
+
+impl Wire {
+    /// Takes the body of a response that upgrades the connection, to be sent after its head.
+    fn upgraded(&self, response: Response<Orderly>, connection: OnUpgrade) -> Response<Orderly> {
+        let (mut head, body) = response.into_parts();
+        let Some(messages) = head.extensions.remove::<Messages>() else {
+            return Response::from_parts(head, body);
+        };
+        // It describes the messages.
+        head.headers.remove(CONTENT_TYPE);
+        let empty = Orderly::empty(self.reins.closing.clone(), self.activity.begin());
+        *self.upgrading.lock() = Some(Upgrading { connection, messages, body });
+        Response::from_parts(head, empty)
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) fn builtin(group: &str, plural: &str) -> Resource {
         selectable: Vec::new().into(),
         columns: Vec::new(),
         custom: false,
+        stored: true,
         table: "things".into(),
     }
 }

@@ -11,6 +11,8 @@ use super::{Call, compressed};
 use crate::body::Body;
 use crate::clock::seconds;
 use crate::codec::Codec;
+use crate::garbage::{self, FOREGROUND, ORPHAN};
+use crate::kinds::events;
 use crate::lifecycle;
 use crate::limits::WRITE_RETRIES_MAX;
 use crate::matcher::Matcher;
@@ -25,7 +27,7 @@ use crate::view::{ListMeta, View};
 /// `DeleteOptions`, the body of a delete.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct DeleteOptions {
+pub(super) struct DeleteOptions {
     kind: Option<String>,
     grace_period_seconds: Option<i64>,
     preconditions: Option<Preconditions>,
@@ -41,8 +43,27 @@ struct Preconditions {
     resource_version: Option<String>,
 }
 
+/// The fate of the dependents of a deleted object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// They are deleted after it.
+    Background,
+    /// They are deleted before it.
+    Foreground,
+    /// They are kept, without their references to it.
+    Orphan,
+}
+
+impl Propagation {
+    const ALL: [(&str, Self); 3] = [
+        ("Foreground", Self::Foreground),
+        ("Background", Self::Background),
+        ("Orphan", Self::Orphan),
+    ];
+}
+
 /// The outcome of a delete.
-enum Outcome {
+pub(super) enum Outcome {
     Deleted(Arc<Revision>),
     /// The object is removed when its finalizers are done, or its grace period expires.
     Pending(Arc<Revision>),
@@ -145,6 +166,32 @@ impl DeleteOptions {
         }
     }
 
+    /// Reads the options in an eviction. Also returns whether it is a dry run.
+    pub(super) fn of_eviction(options: Value, dry_run: bool) -> Result<(Self, bool), Status> {
+        let mut options: Self = match options {
+            Value::Null => Self::default(),
+            options => serde_json::from_value(options).map_err(|error| {
+                Status::bad_request(format!("deleteOptions is no DeleteOptions: {error}"))
+            })?,
+        };
+        let values = options.dry_run.take().unwrap_or_default();
+        let errors: Vec<_> =
+            options.policy_errors().into_iter().chain(dry_run_error(&values)).collect();
+        match &*errors {
+            [] => Ok((options, dry_run || !values.is_empty())),
+            errors => Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", errors)),
+        }
+    }
+
+    /// Returns the same options for a new version, if they asserted the one before.
+    pub(super) fn at_version(mut self, version: u64) -> Self {
+        let asserted = self.preconditions.as_mut().and_then(|p| p.resource_version.as_mut());
+        if let Some(asserted) = asserted {
+            *asserted = version.to_string();
+        }
+        self
+    }
+
     fn decode(codec: Codec, body: &[u8]) -> Result<Self, Status> {
         if codec == Codec::Protobuf {
             return kube_schema::from_slice(body).map_err(|error| {
@@ -168,14 +215,64 @@ impl DeleteOptions {
             let why = "orphanDependents and deletionPropagation cannot be both set";
             errors.push(FieldError::invalid(FIELD, policy, why));
         }
-        if !["Foreground", "Background", "Orphan"].contains(&policy) {
+        if !Propagation::ALL.iter().any(|(name, _)| *name == policy) {
             let known = ["Foreground", "Background", "Orphan", "nil"];
             errors.push(FieldError::not_supported(FIELD, policy, &known));
         }
         errors
     }
 
-    fn check_preconditions(&self, target: &Target, object: &Object) -> Result<(), Status> {
+    /// Returns the finalizer with which an object of this resource waits for garbage collection.
+    fn finalizer(&self, target: &Target, finalizers: &[Value]) -> Option<&'static str> {
+        let named = self.propagation_policy.as_deref().and_then(|policy| {
+            Propagation::ALL.iter().find(|(name, _)| *name == policy).map(|(_, policy)| *policy)
+        });
+        let asked = match self.orphan_dependents {
+            Some(true) => Some(Propagation::Orphan),
+            Some(false) => Some(Propagation::Background),
+            None => named,
+        };
+        let resource = &target.resource;
+        match asked {
+            _ if &*resource.table == events::TABLE => None,
+            Some(Propagation::Orphan) => Some(ORPHAN),
+            Some(Propagation::Foreground) => Some(FOREGROUND),
+            Some(Propagation::Background) => None,
+            None => [ORPHAN, FOREGROUND]
+                .into_iter()
+                .find(|own| finalizers.iter().any(|name| name == own))
+                // These kinds are older than garbage collection, and did not delete their pods.
+                .or(match (&*resource.group, &*resource.plural) {
+                    ("batch", "jobs") | ("", "replicationcontrollers") => Some(ORPHAN),
+                    _ => None,
+                }),
+        }
+    }
+
+    /// Sets the finalizers of garbage collection. Returns whether they changed.
+    fn set_finalizers(&self, target: &Target, object: &mut Object) -> bool {
+        let metadata = object::metadata_mut(object);
+        let old = metadata.get("finalizers").and_then(Value::as_array).cloned().unwrap_or_default();
+        let wanted = self.finalizer(target, &old);
+        let is_own = |name: &&Value| *name == ORPHAN || *name == FOREGROUND;
+        if old.iter().filter(is_own).map(Value::as_str).eq(wanted.iter().map(|own| Some(*own))) {
+            return false;
+        }
+        let mut new: Vec<Value> = old.iter().filter(|name| !is_own(name)).cloned().collect();
+        new.extend(wanted.map(Value::from));
+        if new.is_empty() {
+            metadata.remove("finalizers");
+        } else {
+            metadata.insert("finalizers".to_owned(), new.into());
+        }
+        true
+    }
+
+    pub(super) fn check_preconditions(
+        &self,
+        target: &Target,
+        object: &Object,
+    ) -> Result<(), Status> {
         let Some(wanted) = &self.preconditions else { return Ok(()) };
         let conflict = |why: String| {
             let mut what = target.resource.group_resource();
@@ -200,7 +297,24 @@ impl DeleteOptions {
     }
 }
 
-fn delete_one(
+/// Deletes an object for the garbage collector, if it has this uid.
+pub(crate) fn collect(
+    shared: &Arc<Shared>,
+    target: &Target,
+    uid: Option<&str>,
+    policy: Propagation,
+) -> Result<(), Status> {
+    let policy = Propagation::ALL.iter().find(|(_, known)| *known == policy);
+    let options = DeleteOptions {
+        preconditions: uid
+            .map(|uid| Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
+        propagation_policy: policy.map(|(name, _)| (*name).to_owned()),
+        ..DeleteOptions::default()
+    };
+    delete_one(shared, target, &options, false).map(drop)
+}
+
+pub(super) fn delete_one(
     shared: &Arc<Shared>,
     target: &Target,
     options: &DeleteOptions,
@@ -216,7 +330,8 @@ fn delete_one(
             .ok_or_else(|| Status::not_found(target.resource.group_resource(), target.name()))?;
         let mut object = served(target, &current);
         options.check_preconditions(target, &object)?;
-        let changed = mark(shared, target, &mut object, options.grace_period_seconds);
+        let mut changed = mark(shared, target, &mut object, options.grace_period_seconds);
+        changed |= options.set_finalizers(target, &mut object);
         let goes = object::may_go(&object) && lifecycle::may_go(shared, target);
         if !(goes || changed) {
             return Ok(Outcome::Pending(current));
@@ -235,14 +350,17 @@ fn delete_one(
                 return Ok(Outcome::Pending(Arc::new(preview)));
             }
             match shared.store.put(table, Expected::Version(version), &draft) {
-                Ok(revision) if !goes => return Ok(Outcome::Pending(revision)),
+                Ok(revision) if !goes => {
+                    garbage::marked(shared, target, &revision);
+                    return Ok(Outcome::Pending(revision));
+                }
                 Ok(revision) => version = revision.version(),
                 Err(_) => continue,
             }
         }
         lifecycle::before_delete(shared, target, &object);
         if let Ok(revision) = lifecycle::remove(shared, target, &key, version) {
-            lifecycle::deleted(shared, target);
+            lifecycle::deleted(shared, target, &revision);
             return Ok(Outcome::Deleted(revision));
         }
     }

@@ -11,8 +11,8 @@ use kube_schema::Message;
 use serde_json::Value;
 
 use self::strategic::Refusal;
-use super::Call;
 use super::write::{check_options, modify};
+use super::{Call, parts};
 use crate::body::Body;
 use crate::kinds::Resource;
 use crate::limits::{
@@ -79,7 +79,7 @@ pub(super) fn patch(
         let patched = change.apply(old)?;
         let mut new = object::check_shape(target, patched).map_err(|status| misfit(&status))?;
         object::check_place(target, &mut new)?;
-        Ok(new)
+        parts::restricted(target, old, new, &shared.clock.now_text())
     })?;
     Ok(encoded(StatusCode::OK, view.codec(), view.object(&modified)?))
 }

@@ -6,21 +6,24 @@ use std::sync::Arc;
 use std::vec;
 
 use futures_util::stream;
-use http::{Response, StatusCode};
+use http::header::SEC_WEBSOCKET_VERSION;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use tokio::time::{Duration, Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::Call;
 use super::read::{fresh, invalid_options};
 use crate::body::Body;
+use crate::codec::Codec;
 use crate::limits::WATCH_TIMEOUT;
 use crate::matcher::Matcher;
 use crate::negotiate;
 use crate::request::{Query, VersionMatch, parse_version};
-use crate::response::respond;
+use crate::response::{failure, respond};
 use crate::server::{Shared, WatchSlot};
 use crate::status::{FieldError, Status};
 use crate::store::{EventType, Revision, Subscription, Unreadable};
+use crate::upgrade::{self, Messages, Upgrade, WEBSOCKET_VERSION};
 use crate::view::{View, WatchEvent};
 
 /// The number of events that are read from the store at once: enough that its lock is taken rarely,
@@ -42,6 +45,15 @@ pub(super) async fn watch(
     let query = &call.target.query;
     check_options(query)?;
     let matcher = Matcher::new(&call.target)?;
+    let handshake = match handshake(&call.headers) {
+        Ok(handshake) => handshake,
+        Err(status) => {
+            let mut refused = failure(&status, negotiate::status_codec(&call.headers));
+            let version = HeaderValue::from_static(WEBSOCKET_VERSION);
+            refused.headers_mut().insert(SEC_WEBSOCKET_VERSION, version);
+            return Ok(refused);
+        }
+    };
     let asked = parse_version(&query.resource_version)?;
     let table = &call.target.resource.table;
     let subscription = shared.store.subscribe(table).ok_or_else(Status::no_such_resource)?;
@@ -84,8 +96,26 @@ pub(super) async fn watch(
     } else if let Err(Unreadable::Expired { oldest }) = shared.store.check_start(asked) {
         watch.fail(Status::too_old(asked, oldest));
     }
-    let content_type = watch.view.codec().watch_content_type();
-    Ok(respond(StatusCode::OK, content_type, watch.into_body()))
+    let codec = watch.view.codec();
+    let mut response = respond(StatusCode::OK, codec.watch_content_type(), watch.into_body());
+    if let Some(handshake) = handshake {
+        let messages = if codec == Codec::Protobuf { Messages::Frames } else { Messages::Lines };
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        response.headers_mut().extend(handshake);
+        response.extensions_mut().insert(messages);
+    }
+    Ok(response)
+}
+
+/// Returns the headers that turn the connection into a WebSocket, if the client asks for that.
+fn handshake(headers: &HeaderMap) -> Result<Option<HeaderMap>, Status> {
+    match Upgrade::of(headers) {
+        Upgrade::Http => Ok(None),
+        Upgrade::WebSocket => upgrade::accept_websocket(headers).map(Some),
+        Upgrade::Unsupported => Err(Status::bad_request(
+            "a watch cannot be upgraded to this protocol: use WebSocket, or plain HTTP",
+        )),
+    }
 }
 
 fn check_options(query: &Query) -> Result<(), Status> {

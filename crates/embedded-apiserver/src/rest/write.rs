@@ -6,14 +6,14 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;
 
-use super::Call;
+use super::{Call, parts};
 use crate::body::Body;
 use crate::codec::Codec;
 use crate::kinds::events;
 use crate::limits::{FIELD_MANAGER_BYTES_MAX, OBJECT_BYTES_MAX, WRITE_RETRIES_MAX};
 use crate::negotiate;
 use crate::object::{self, Object};
-use crate::request::{Query, Target};
+use crate::request::{Query, Target, parse_version};
 use crate::response::encoded;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
@@ -54,13 +54,16 @@ pub(super) fn create(
 fn create_named(
     shared: &Arc<Shared>,
     call: &Call,
-    sent: Object,
+    mut sent: Object,
     mut namespace: Option<Arc<Revision>>,
     dry_run: bool,
     view: &View,
 ) -> Result<Response<Body>, Status> {
     let target = &call.target;
     let table = &target.resource.table;
+    // The storage, which a dry run does not reach, refuses it.
+    let version =
+        if dry_run { object::metadata_mut(&mut sent).remove("resourceVersion") } else { None };
     let _definitions = lifecycle::hold_definitions(shared, target);
     let object = newborn(shared, call, sent)?;
     let draft = draft(target, &object)?;
@@ -69,14 +72,16 @@ fn create_named(
         Status::already_exists(target.resource.group_resource(), name)
     };
     if dry_run {
-        return match shared.store.get(table, &draft.key) {
-            Some(_) => Err(exists()),
-            None => Ok(encoded(StatusCode::CREATED, view.codec(), preview(view, &draft)?)),
-        };
+        if shared.store.get(table, &draft.key).is_some() {
+            return Err(exists());
+        }
+        let version = version.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let preview = preview(view, &draft, parse_version(version)?)?;
+        return Ok(encoded(StatusCode::CREATED, view.codec(), preview));
     }
     for _ in 0..WRITE_RETRIES_MAX {
         if let Ok(revision) = lifecycle::create(shared, target, &draft, namespace.as_deref()) {
-            lifecycle::created(shared, target, &object);
+            lifecycle::created(shared, target, &object, &revision);
             return Ok(encoded(StatusCode::CREATED, view.codec(), view.object(&revision)?));
         }
         if shared.store.get(table, &draft.key).is_some() {
@@ -89,8 +94,12 @@ fn create_named(
     Err(Status::no_such_resource())
 }
 
-/// Returns the object that a dry run would have created.
-fn preview(view: &View, draft: &Draft) -> Result<Bytes, Status> {
+/// Returns the object that a dry run would have created, with the version that the client sent.
+fn preview(view: &View, draft: &Draft, version: u64) -> Result<Bytes, Status> {
+    if version > 0 {
+        let key = Arc::clone(&draft.key);
+        return view.object(&draft.seal(key, EventType::Added, version));
+    }
     let json = draft.preview();
     if view.codec() == Codec::Json {
         return Ok(json);
@@ -128,7 +137,7 @@ pub(super) fn update(
             );
             return Err(Status::conflict(target.resource.group_resource(), target.name(), why));
         }
-        Ok(sent.clone())
+        parts::restricted(target, old, sent.clone(), &shared.clock.now_text())
     })?;
     Ok(encoded(StatusCode::OK, view.codec(), view.object(&modified)?))
 }
@@ -136,7 +145,7 @@ pub(super) fn update(
 /// Reads, changes and writes an object. A change with a resourceVersion is rejected unless that is
 /// the latest. A change without one is retried on the latest state. A dry run returns what would
 /// have been stored, with the current version.
-pub(super) fn modify(
+pub(crate) fn modify(
     shared: &Arc<Shared>,
     target: &Target,
     dry_run: bool,
@@ -187,8 +196,8 @@ pub(super) fn modify(
         }
         if object::may_go(&new) && lifecycle::may_go(shared, target) {
             lifecycle::before_delete(shared, target, &new);
-            if lifecycle::remove(shared, target, &key, current.version()).is_ok() {
-                lifecycle::deleted(shared, target);
+            if let Ok(last) = lifecycle::remove(shared, target, &key, current.version()) {
+                lifecycle::deleted(shared, target, &last);
                 // The change was never stored. The client sees the object that it sent.
                 let sent = draft.seal(key.into(), EventType::Modified, current.version());
                 return Ok(sent.into());
@@ -197,7 +206,7 @@ pub(super) fn modify(
         }
         let expected = Expected::Version(current.version());
         if let Ok(revision) = shared.store.put(&resource.table, expected, &draft) {
-            lifecycle::updated(shared, target, &new);
+            lifecycle::updated(shared, target, &new, &current, &revision);
             return Ok(revision);
         }
     }
@@ -275,7 +284,9 @@ pub(super) fn decode(call: &Call) -> Result<Object, Status> {
 
 /// Returns the codec of the body. Custom objects have no protobuf.
 pub(super) fn body_codec(call: &Call, custom: bool) -> Result<Codec, Status> {
-    let accepted = &["application/json", kube_schema::MEDIA_TYPE][..if custom { 1 } else { 2 }];
+    // YAML has been converted before.
+    let accepted = &["application/json", "application/yaml", kube_schema::MEDIA_TYPE]
+        [..if custom { 2 } else { 3 }];
     let media_type = negotiate::content_type(&call.headers);
     let codec = Codec::of(media_type).filter(|_| accepted.contains(&media_type));
     codec.ok_or_else(|| Status::unsupported_media_type(accepted))

@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 
 use self::prepared::Prepared;
 use super::key::Key;
+use super::owners::{Owners, owners_of};
 use crate::codec::Encoded;
 use crate::kinds::{Resource, Text, field_text};
 
@@ -78,6 +79,7 @@ pub(crate) struct Revision {
     digits: u8,
     layout: Layout,
     labels: Labels,
+    owners: Owners,
     /// The values of selectable fields, and the paths of those fields when the object was stored.
     fields: Arc<[Box<str>]>,
     paths: Arc<[Text]>,
@@ -113,6 +115,7 @@ pub(crate) struct Draft {
     json: Vec<u8>,
     layout: Layout,
     labels: Labels,
+    owners: Owners,
     fields: Arc<[Box<str>]>,
     prepared: Mutex<Option<Box<Prepared>>>,
     paths: Arc<[Text]>,
@@ -174,6 +177,7 @@ impl Draft {
             key: Arc::new(Key::new(text("namespace"), text("name"))),
             layout: Layout { head, metadata_end, version_at },
             labels: labels_of(metadata),
+            owners: owners_of(metadata),
             fields: resource
                 .selectable
                 .iter()
@@ -228,6 +232,7 @@ impl Draft {
             digits,
             layout,
             labels,
+            owners: self.owners.clone(),
             fields,
             paths: Arc::clone(&self.paths),
             protobuf: OnceLock::new(),
@@ -256,6 +261,11 @@ impl Revision {
 
     pub(crate) fn labels(&self) -> &[(Box<str>, Box<str>)] {
         &self.labels
+    }
+
+    /// Returns the owners that the store indexes.
+    pub(crate) fn owners(&self) -> &Owners {
+        &self.owners
     }
 
     /// Returns the values of `Resource::selectable`, in its order.
@@ -319,6 +329,7 @@ impl Revision {
             digits,
             layout: self.layout,
             labels: Arc::clone(&self.labels),
+            owners: self.owners.clone(),
             fields: Arc::clone(&self.fields),
             paths: Arc::clone(&self.paths),
             protobuf: OnceLock::new(),

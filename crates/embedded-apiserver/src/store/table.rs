@@ -175,6 +175,11 @@ impl Table {
         self.events.push_back(Event { revision, previous });
     }
 
+    /// Returns the state that the latest write replaced.
+    pub(super) fn previous(&self) -> Option<&Arc<Revision>> {
+        self.events.back()?.previous.as_ref()
+    }
+
     fn grow(&mut self, key: &Key) {
         self.live += 1;
         match self.counts.get_mut(key.namespace()) {

@@ -147,7 +147,7 @@ async fn a_definition_that_serves_no_version_is_not_served() {
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_waits_for_custom_objects_goes_with_their_definition() {
-    let server = ApiServer::start();
+    let server = ApiServer::builder().garbage_collection(false).build();
     let client = Client::of(&server);
     client.post(DEFINITIONS, definition("things", "Thing")).await.ok();
     client.post("/api/v1/namespaces", json!({"metadata": {"name": "home"}})).await.ok();

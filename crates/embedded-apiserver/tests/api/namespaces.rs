@@ -47,7 +47,7 @@ async fn reading_a_namespace_that_does_not_exist_finds_nothing_in_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_with_content_takes_no_more_and_goes_when_it_is_empty() {
-    let server = ApiServer::start();
+    let server = ApiServer::builder().garbage_collection(false).build();
     let client = home(&server).await;
     client.post(MAPS, map("held")).await.ok();
     let of_home = "/api/v1/namespaces?watch=1&fieldSelector=metadata.name%3Dhome";
@@ -76,6 +76,50 @@ async fn a_namespace_with_content_takes_no_more_and_goes_when_it_is_empty() {
         watch.events(2).await.iter().map(Event::brief).map(|brief| brief.0.to_owned()).collect();
     assert_eq!(kinds, ["MODIFIED", "DELETED"]);
     home(&server).await.post(MAPS, map("late")).await.ok();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_namespace_is_emptied() {
+    const CONTENTS: usize = 200;
+    let server = ApiServer::start();
+    let client = home(&server).await;
+    for at in 0..CONTENTS {
+        client.post(MAPS, map(&format!("map-{at}"))).await.ok();
+    }
+    // A job would orphan its dependents, which does not matter here.
+    let jobs = "/apis/batch/v1/namespaces/home/jobs";
+    client.post(jobs, json!({"metadata": {"name": "j"}, "spec": {}})).await.ok();
+    let mut watch = client.watch(&format!("{MAPS}?watch=1&resourceVersion=0")).await;
+    watch.events(CONTENTS).await;
+    let of_home = "/api/v1/namespaces?watch=1&fieldSelector=metadata.name%3Dhome";
+    let mut end = client.watch(of_home).await;
+    assert_eq!(end.event().await.brief().0, "ADDED");
+
+    let marked = client.delete(HOME).await.ok();
+    assert_eq!(marked["status"]["phase"], "Terminating");
+    for deleted in watch.events(CONTENTS).await {
+        assert_eq!(deleted.brief().0, "DELETED");
+    }
+    let kinds: Vec<_> =
+        end.events(2).await.iter().map(|event| event.brief().0.to_owned()).collect();
+    assert_eq!(kinds, ["MODIFIED", "DELETED"]);
+    client.get(HOME).await.failed(404);
+    assert_eq!(server.count("jobs.batch", ""), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_namespace_waits_for_finalizers() {
+    let server = ApiServer::start();
+    let client = home(&server).await;
+    client.post(MAPS, map("a")).await.ok();
+    let mut held = map("held");
+    held["metadata"]["finalizers"] = json!(["a.b/c"]);
+    client.post(MAPS, held).await.ok();
+    client.delete(HOME).await.ok();
+    assert_eq!(client.get(HOME).await.ok()["status"]["phase"], "Terminating");
+    client.get(&format!("{MAPS}/a")).await.failed(404);
+    client.merge(&format!("{MAPS}/held"), json!({"metadata": {"finalizers": null}})).await.ok();
+    client.get(HOME).await.failed(404);
 }
 
 #[tokio::test(start_paused = true)]

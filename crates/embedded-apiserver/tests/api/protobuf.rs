@@ -160,7 +160,10 @@ async fn custom_objects_and_tables_are_json() {
     assert_eq!(client.get_as(WIDGETS, MEDIA_TYPE).await.code, 406);
     let headers = [("content-type", MEDIA_TYPE)];
     let sent = client.request("POST", WIDGETS, &headers, "k8s\0").await;
-    assert_eq!((sent.code, sent.message().ends_with("include: application/json")), (415, true));
+    assert_eq!(
+        (sent.code, sent.message().ends_with("include: application/json, application/yaml")),
+        (415, true)
+    );
     let table = "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1";
     assert_eq!(
         client.get_as(MAPS, &format!("{table},application/json")).await.ok()["kind"],

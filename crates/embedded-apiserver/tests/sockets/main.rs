@@ -5,6 +5,7 @@ mod ends;
 mod faults;
 mod files;
 mod identity;
+mod websockets;
 
 use embedded_apiserver::{ApiServer, Listening, limits};
 use http::{Method, StatusCode, Version};

@@ -13,6 +13,7 @@ mod selectors;
 mod status;
 mod watch_starts;
 mod watches;
+mod websockets;
 mod writes;
 
 /// Defines the tests of behaviours: `embedded::…`, and `real::…`, which run if the real server is available.

@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, Request};
+use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt as _;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use kube::Client;
 use kube::client::Body;
 use kube::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::Role;
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
@@ -135,6 +139,24 @@ impl Http {
         if parts.status.is_success() {
             return Ok(Ok(Watch { body, buffer: Vec::new() }));
         }
+        let text = String::from_utf8_lossy(&body.collect().await?.to_bytes()).into_owned();
+        Ok(Err(Answer { code: parts.status.as_u16(), headers: parts.headers, text }))
+    }
+}
+
+/// A watch over WebSocket.
+pub(crate) type WebSocket = WebSocketStream<TokioIo<Upgraded>>;
+
+impl Http {
+    /// Opens a WebSocket; returns the response instead if it is refused.
+    pub(crate) async fn upgrade(&self, ask: &Ask) -> Result<Result<WebSocket, Answer>> {
+        let response = self.open(ask).await?;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let stream = TokioIo::new(hyper::upgrade::on(response).await?);
+            let socket = WebSocketStream::from_raw_socket(stream, Role::Client, None).await;
+            return Ok(Ok(socket));
+        }
+        let (parts, body) = response.into_parts();
         let text = String::from_utf8_lossy(&body.collect().await?.to_bytes()).into_owned();
         Ok(Err(Answer { code: parts.status.as_u16(), headers: parts.headers, text }))
     }

@@ -19,8 +19,9 @@ pub(crate) struct Embedded {
 impl Embedded {
     pub(crate) async fn start() -> Result<Self> {
         const TOKEN: &str = "a-token-of-the-reader";
-        // Starts at a later version: version 1 has expired, as on a real server.
-        let server = ApiServer::builder().first_version(1000).build();
+        // Starts at a later version: version 1 has expired, as on a real server. The real server runs without
+        // kube-controller-manager, so nothing collects garbage there.
+        let server = ApiServer::builder().first_version(1000).garbage_collection(false).build();
         server.access().add_token(TOKEN, "reader");
         server.access().deny(Denial::all().user("reader"));
         let socket = server.listen("127.0.0.1:0").await?;

@@ -24,6 +24,7 @@ fn resource(namespaced: bool, name_rule: NameRule) -> Resource {
         selectable: Vec::new().into(),
         columns: Vec::new(),
         custom: false,
+        stored: true,
         table: "things.".into(),
     }
 }

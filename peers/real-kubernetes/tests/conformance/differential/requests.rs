@@ -16,6 +16,7 @@ mod pods;
 mod representations;
 mod selectors;
 mod status;
+mod subresources;
 mod watches;
 
 /// Most requests are about config maps, which have no validation of their own.

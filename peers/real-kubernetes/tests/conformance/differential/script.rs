@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::http::{Ask, JSON, JSON_PATCH, MERGE_PATCH, User};
 
 /// The topics of scripts. Each known difference belongs to one of them.
-pub(crate) const TOPICS: [&str; 26] = [
+pub(crate) const TOPICS: [&str; 27] = [
     "access",
     "bodies",
     "create",
@@ -28,6 +28,7 @@ pub(crate) const TOPICS: [&str; 26] = [
     "representations",
     "status",
     "status-metadata",
+    "subresources",
     "update",
     "versions",
     "watch",

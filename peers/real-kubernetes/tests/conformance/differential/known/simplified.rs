@@ -13,6 +13,8 @@ pub(super) const KNOWN: &[Known] = &[
             ("kinds/autoscaler-table", "body.rows*.cells*"),
             ("finalizers/pod*", "missing body.spec.*"),
             ("status/*", "missing body.spec.*"),
+            ("subresources/scene-*", "missing body.spec.*"),
+            ("subresources/scene-ready", "missing body.status.conditions*"),
             ("metadata/service-with-digit", "missing body.spec.*"),
         ],
     },

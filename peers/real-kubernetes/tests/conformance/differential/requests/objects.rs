@@ -36,6 +36,7 @@ async fn objects_are_created_alike() -> Result<()> {
     let long = "l".repeat(80);
     script.post("generated-name-long", MAPS, json!({"metadata": {"generateName": long}}));
     let versioned = json!({"metadata": {"name": "versioned", "resourceVersion": "5"}});
+    script.post("with-a-version-dry", &format!("{MAPS}?dryRun=All"), versioned.clone());
     script.post("with-a-version", MAPS, versioned);
     let zero = json!({"metadata": {"name": "version-zero", "resourceVersion": "0"}});
     script.post("with-version-zero", MAPS, zero);

@@ -59,6 +59,14 @@ async fn paths_that_are_not_served_are_refused_alike() -> Result<()> {
         ("healthz-ping", "/healthz/ping"),
         ("healthz-none", "/healthz/none"),
         ("livez-verbose-none", "/livez/none?verbose"),
+        ("healthz-etcd", "/healthz/etcd"),
+        ("readyz-shutdown", "/readyz/shutdown"),
+        ("livez-shutdown", "/livez/shutdown"),
+        ("timeout-nonsense", "/api/v1/namespaces/<ns>/configmaps?timeout=nonsense"),
+        ("timeout-without-unit", "/api/v1/namespaces/<ns>/configmaps?timeout=1"),
+        ("timeout-empty", "/api/v1/namespaces/<ns>/configmaps?timeout=&labelSelector=none"),
+        ("timeout-valid", "/api/v1/namespaces/<ns>/configmaps?timeout=1m30s&labelSelector=none"),
+        ("timeout-of-nothing", "/nothing?timeout=x"),
     ] {
         script.get(name, path);
     }
