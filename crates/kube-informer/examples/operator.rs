@@ -1,9 +1,11 @@
 //! A complete operator: a Website has a `ConfigMap` with its page and a Service, a finalizer, a status with
-//! conditions, and events; one replica leads, and shutdown is graceful.
+//! conditions, and events; one replica leads, and shutdown is graceful. `deploy/operator` runs it in a cluster.
 
 #[allow(dead_code, reason = "no example uses all of it")]
 #[path = "shared/cluster.rs"]
 mod cluster;
+#[path = "shared/probes.rs"]
+mod probes;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -16,7 +18,7 @@ use kube::{Api, Client, CustomResource, CustomResourceExt, Resource};
 use kube_informer::controller::{Predicate, Terminal};
 use kube_informer::{
     Action, Conditions, Controller, EventType, Finalizer, LeaderElector, Object, Reconciler,
-    Recorder, Request, SharedInformer, SharedInformerFactory, finalizer, patch_status,
+    Recorder, Request, SharedInformer, SharedInformerFactory, patch_status,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -47,11 +49,9 @@ impl Reconciler<Website> for Operator {
     type Error = anyhow::Error;
 
     async fn reconcile(&self, request: Request<Website>) -> anyhow::Result<Action> {
-        let Some(site) = &request.object else { return Ok(Action::await_change()) };
         let api = Api::all(self.client.clone());
-        let request = &request;
-        let action = finalizer(&api, site, "example.com/website", async |state| match state {
-            Finalizer::Apply(site) => self.publish(request, &api, &site).await,
+        let action = request.finalizer(&api, "example.com/website", async |state| match state {
+            Finalizer::Apply(site) => self.publish(&request, &api, &site).await,
             Finalizer::Cleanup(site) => {
                 println!("{} leaves the search engines", site.key());
                 Ok(Action::await_change())
@@ -143,7 +143,11 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
     let factory = SharedInformerFactory::new(client.clone());
     let (sites, maps, services) = (factory.informer(), factory.informer(), factory.informer());
     let recorder = Recorder::new(client.clone(), "example.com/website-operator")?;
-    let elector = LeaderElector::builder(client.clone(), "default", "website-operator").build()?;
+    let (namespace, lease) = (client.default_namespace(), "website-operator");
+    let elector = LeaderElector::builder(client.clone(), namespace, lease).build()?;
+    let caches = (sites.clone(), maps.clone(), services.clone());
+    let is_ready = move || caches.0.is_live() && caches.1.is_live() && caches.2.is_live();
+    probes::start(&elector, is_ready).await?;
 
     let controller = Controller::new(&sites)
         .when(Predicate::generation_changed())
@@ -152,12 +156,11 @@ async fn example(cluster: cluster::Cluster) -> anyhow::Result<()> {
         .workers(4)
         .timeout(Duration::from_secs(30))
         .leader_election(&elector);
-    let handle = controller.handle();
-    let events = recorder.clone();
+    let (handle, events) = (controller.handle(), recorder.clone());
     let operator = Operator { client: client.clone(), recorder, sites, maps, services };
     let running = tokio::spawn(controller.run(operator));
 
-    cluster.stage(Box::pin(play(client))).await?; // on a real cluster: until Ctrl-C
+    cluster.stage(Box::pin(play(client))).await?; // on a real cluster: until a signal
     handle.stop();
     running.await??;
     events.shutdown().await;

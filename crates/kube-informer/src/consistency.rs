@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::workqueue::Task;
-use crate::{ObjectKey, ResourceVersion, SharedInformer};
+use crate::{Object, ObjectKey, ResourceVersion, SharedInformer};
 
 /// Records what was written while a task was processed, and checks whether the caches include it. A
 /// worker that reads a cache older than its own writes makes the same decision twice.
@@ -45,10 +45,19 @@ use crate::{ObjectKey, ResourceVersion, SharedInformer};
 /// ```
 pub struct ConsistencyStore<T: Task = ObjectKey>(Mutex<HashMap<T, Vec<Write>>>);
 
-/// The newest version that was written of an object that an informer caches.
+/// A write that the cache of an informer should include.
 struct Write {
     informer: SharedInformer,
-    version: ResourceVersion,
+    sign: Sign,
+}
+
+/// How a cache shows that it includes a write.
+enum Sign {
+    /// The cache has reached the newest version that was written.
+    Version(ResourceVersion),
+    /// The cached object, if it is still the same one, lacks this finalizer. The version would not do: if the last
+    /// finalizer is removed, the server deletes the object and responds with its previous version.
+    FinalizerRemoved { key: ObjectKey, uid: Box<str>, finalizer: Box<str> },
 }
 
 /// A cache that does not include a write yet.
@@ -59,7 +68,7 @@ pub struct Behind {
     pub informer: Arc<str>,
     /// The version of its cache; empty before its first list.
     pub read: ResourceVersion,
-    /// The version that was written.
+    /// The version that was written; empty if the write was the removal of a finalizer, whose version is not known.
     pub wrote: ResourceVersion,
 }
 
@@ -86,11 +95,33 @@ impl<T: Task> ConsistencyStore<T> {
         }
         let mut tasks = self.0.lock();
         let writes = tasks.entry(task.clone()).or_default();
-        match writes.iter_mut().find(|write| write.informer.is_same(informer)) {
-            Some(write) if write.version < version => write.version = version,
+        let earlier = writes.iter_mut().find_map(|write| match &mut write.sign {
+            Sign::Version(earlier) if write.informer.is_same(informer) => Some(earlier),
+            _ => None,
+        });
+        match earlier {
+            Some(earlier) if *earlier < version => *earlier = version,
             Some(_) => {}
-            None => writes.push(Write { informer: informer.clone().cast(), version }),
+            None => {
+                let sign = Sign::Version(version);
+                writes.push(Write { informer: informer.clone().cast(), sign });
+            }
         }
+    }
+
+    /// Records that a finalizer was removed from an object that `informer` caches and that is being deleted, so that
+    /// the finalizer cannot come back.
+    pub(crate) fn removed_finalizer<K>(
+        &self,
+        task: &T,
+        informer: &SharedInformer,
+        object: &Object<K>,
+        finalizer: &str,
+    ) {
+        let (key, uid) = (object.key().clone(), object.uid().into());
+        let sign = Sign::FinalizerRemoved { key, uid, finalizer: finalizer.into() };
+        let write = Write { informer: informer.clone(), sign };
+        self.0.lock().entry(task.clone()).or_default().push(write);
     }
 
     /// Checks whether all caches include what was written for this task. If so, the record is
@@ -123,17 +154,27 @@ impl<T: Task> ConsistencyStore<T> {
 
 impl Write {
     fn is_behind(&self) -> bool {
-        let at = self.informer.resource_version();
-        let behind = at.is_empty() || at < self.version;
+        let behind = match &self.sign {
+            Sign::Version(version) => {
+                let at = self.informer.resource_version();
+                at.is_empty() || at < *version
+            }
+            Sign::FinalizerRemoved { key, uid, finalizer } => {
+                let cached = self.informer.lister().get(key);
+                cached
+                    .is_some_and(|object| object.uid() == &**uid && object.has_finalizer(finalizer))
+            }
+        };
         behind && !self.informer.is_stopped()
     }
 
     fn behind(&self) -> Behind {
-        Behind {
-            informer: self.informer.name().into(),
-            read: self.informer.resource_version(),
-            wrote: self.version.clone(),
-        }
+        let wrote = match &self.sign {
+            Sign::Version(version) => version.clone(),
+            Sign::FinalizerRemoved { .. } => ResourceVersion::default(),
+        };
+        let (informer, read) = (self.informer.name().into(), self.informer.resource_version());
+        Behind { informer, read, wrote }
     }
 }
 
@@ -152,6 +193,12 @@ impl<T: Task> fmt::Debug for ConsistencyStore<T> {
 impl fmt::Display for Behind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { informer, read, wrote } = self;
+        if wrote.is_empty() {
+            return write!(
+                f,
+                "the cache of {informer} is at version {read}, and still has a finalizer that was removed"
+            );
+        }
         write!(f, "the cache of {informer} is at version {read}, and version {wrote} was written")
     }
 }

@@ -6,7 +6,7 @@ mod made;
 use std::any::TypeId;
 use std::fmt::{self, Display};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
@@ -126,6 +126,16 @@ impl SharedInformerFactory {
         self.0.made.cores().iter().map(|core| core.status()).collect()
     }
 
+    /// Returns every informer, in the order in which they were made. Holding one keeps it running.
+    pub fn informers(&self) -> Vec<SharedInformer> {
+        self.0.made.informers()
+    }
+
+    /// Returns a reference that does not keep the factory, and with it its informers, running.
+    pub fn downgrade(&self) -> WeakInformerFactory {
+        WeakInformerFactory(Arc::downgrade(&self.0))
+    }
+
     /// Reads the informers for metrics for as long as the factory exists.
     #[cfg(feature = "metrics")]
     pub(crate) fn reader(&self) -> impl Fn() -> Option<Vec<Arc<Core>>> + Send + Sync + 'static {
@@ -208,6 +218,23 @@ impl fmt::Debug for SharedInformerFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.0.made.cores().iter().map(|core| core.name().clone()).collect();
         f.debug_struct("SharedInformerFactory").field("informers", &names).finish_non_exhaustive()
+    }
+}
+
+/// A reference to a factory that does not keep it running. Made by [`SharedInformerFactory::downgrade`].
+#[derive(Clone)]
+pub struct WeakInformerFactory(Weak<Shared>);
+
+impl WeakInformerFactory {
+    /// Returns the factory, unless it has been dropped.
+    pub fn upgrade(&self) -> Option<SharedInformerFactory> {
+        self.0.upgrade().map(SharedInformerFactory)
+    }
+}
+
+impl fmt::Debug for WeakInformerFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakInformerFactory").field(&self.upgrade()).finish()
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::error::Cause;
 use crate::selector::is_qualified_name;
 use crate::wire::{Api, Endpoint, Patch};
-use crate::{Error, Kind, Object, Result};
+use crate::{Error, Kind, Object, ResourceVersion, Result};
 
 /// Number of attempts to patch finalizers, each made from the newest state. An attempt fails only if another
 /// writer of finalizers was faster, and an object has few of those.
@@ -42,6 +42,9 @@ pub enum Finalizer<K> {
 ///
 /// The object comes from a cache and may be stale. The `api` may cover all namespaces. The informer
 /// must not drop `metadata.finalizers` with a transform.
+///
+/// In a [`Controller`](crate::Controller), use [`Request::finalizer`](crate::Request::finalizer), which also keeps
+/// the key from being reconciled on a cache that does not include the change of the finalizer yet.
 ///
 /// # What is guaranteed
 ///
@@ -115,13 +118,30 @@ where
     F: Future<Output = Result<T, E>>,
     E: From<Error>,
 {
+    finalize(api, object, name, |_| {}, reconcile).await
+}
+
+/// Does what [`finalizer`] does. If the finalizer is added, passes the new version of the object to `added`.
+pub(crate) async fn finalize<K, T, E, F>(
+    api: &Api<K>,
+    object: &Object<K>,
+    name: &str,
+    added: impl FnOnce(&ResourceVersion),
+    reconcile: impl FnOnce(Finalizer<K>) -> F,
+) -> Result<Option<T>, E>
+where
+    K: Kind + Clone,
+    F: Future<Output = Result<T, E>>,
+    E: From<Error>,
+{
     check(name)?;
     let entry = Entry { endpoint: Endpoint::of(api, object)?, object, name };
     match (object.deletion_timestamp().is_some(), object.has_finalizer(name)) {
         (false, true) => reconcile(Finalizer::Apply(object.clone())).await.map(Some),
         (false, false) => {
-            let added = entry.add().await.map_err(|error| entry.failed("added to", &error))?;
-            reconcile(Finalizer::Apply(added)).await.map(Some)
+            let object = entry.add().await.map_err(|error| entry.failed("added to", &error))?;
+            added(object.resource_version());
+            reconcile(Finalizer::Apply(object)).await.map(Some)
         }
         (true, true) => {
             let done = reconcile(Finalizer::Cleanup(object.clone())).await?;

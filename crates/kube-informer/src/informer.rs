@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube_core::ApiResource;
 use tokio::sync::watch;
 
 use crate::indexer::{Alive, KeepAlive};
@@ -244,6 +245,16 @@ impl<K: 'static> SharedInformer<K> {
     /// Returns a summary of the informer's state.
     pub fn status(&self) -> InformerStatus {
         self.core.status()
+    }
+
+    /// Returns the handlers and streams that are registered now, including those of other handles.
+    pub fn handlers(&self) -> Vec<Registration> {
+        self.core.processor.registrations()
+    }
+
+    /// Returns the resource, unless the informer has a custom source.
+    pub fn resource(&self) -> Option<&ApiResource> {
+        self.core.resource()
     }
 
     /// Returns the version of the cache.

@@ -111,13 +111,16 @@
 //! server supports it: informers share a connection, which is kept alive with pings and replaced when they go
 //! unanswered.
 //!
-//! That function is behind the feature `client`, which is off by default because it enables kube-client's
-//! `rustls-tls`, and the TLS backend is the program's choice. No other part of this crate needs TLS.
+//! # Features
 //!
-//! # Metrics
+//! None is enabled by default.
 //!
-//! `Metrics`, behind the feature `metrics`, exports informers, handlers, queues, controllers and leader election to
-//! Prometheus, under the names that client-go and controller-runtime use.
+//! | feature | adds |
+//! | --- | --- |
+//! | `client` | `kube_informer::client`. Enables kube-client's `rustls-tls`: a library that did so by default would take the choice of the TLS backend from the program. No other part of this crate needs TLS. |
+//! | `metrics` | `Metrics`, which exports informers, handlers, queues, controllers and leader election to Prometheus, under the names that client-go and controller-runtime use. |
+//!
+//! Programs also enable one version of Kubernetes in `k8s-openapi`, such as `latest`: its build fails without one.
 //!
 //! # Building blocks
 //!
@@ -185,6 +188,9 @@ mod snapshot;
 
 #[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "metrics")]
+mod requests;
+
 pub mod list_watch;
 
 mod conditions;
@@ -226,7 +232,7 @@ pub use controller::{Action, Controller, Reconciler, Request};
 pub use delta::{Delta, Deltas};
 pub use delta_fifo::DeltaFifo;
 pub use error::{BoxError, Error, Result};
-pub use factory::{FactoryBuilder, SharedInformerFactory};
+pub use factory::{FactoryBuilder, SharedInformerFactory, WeakInformerFactory};
 pub use finalizer::{Finalizer, finalizer};
 pub use indexer::{Index, Indexer};
 pub use informer::{FromFactory, FromSource, InformerBuilder, SharedInformer};
@@ -245,7 +251,7 @@ pub use processor::{
 pub use recorder::{EventCounts, EventType, Recorder};
 pub use reflector::Reflector;
 pub use selector::Selector;
-pub use status::{ErrorReport, InformerStatus, Next, State};
+pub use status::{ErrorReport, InformerStatus, Next, RequestCounts, State};
 pub use transform::{Storage, Transform};
 pub use version::ResourceVersion;
 pub use wait::{NotSynced, NotSyncedReason, WaitForSync};

@@ -12,8 +12,22 @@ pub(crate) use off::{Histogram, Stopwatch};
 
 /// The buckets of client-go's and controller-runtime's work queues, in seconds, each ten times the previous
 /// one.
-pub(crate) const QUEUE_SECONDS: &[f64] =
-    &[1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0];
+///
+/// Go multiplies, and rounds two of the bounds. These are the same, because series can only be added up if they agree.
+pub(crate) const QUEUE_SECONDS: &[f64] = &[
+    1e-8,
+    1e-7,
+    1e-6,
+    9.999_999_999_999_999e-6,
+    9.999_999_999_999_999e-5,
+    1e-3,
+    1e-2,
+    1e-1,
+    1.0,
+    10.0,
+    100.0,
+    1000.0,
+];
 
 /// The buckets of client-go's informers, in seconds.
 pub(crate) const PROCESSING_SECONDS: &[f64] =
@@ -38,6 +52,27 @@ pub(crate) const RECONCILE_SECONDS: &[f64] = &[
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9,
     1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0,
     25.0, 30.0, 40.0, 50.0, 60.0,
+];
+
+/// The buckets of client-go's requests, in seconds.
+#[cfg(feature = "metrics")]
+pub(crate) const REQUEST_SECONDS: &[f64] =
+    &[0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
+
+/// The buckets for the sizes of client-go's requests and responses.
+#[cfg(feature = "metrics")]
+pub(crate) const REQUEST_BYTES: &[f64] = &[
+    64.0,
+    256.0,
+    512.0,
+    1024.0,
+    4096.0,
+    16384.0,
+    65536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
 ];
 
 /// A counter. Statuses include some, so counters exist without the feature too.
@@ -85,6 +120,18 @@ mod on {
             self.record(duration.as_secs_f64());
         }
 
+        /// Returns the bound of the bucket that contains this quantile (between 0 and 1), or `None` if there are no values.
+        pub(crate) fn quantile(&self, quantile: f64) -> Option<f64> {
+            let (_, buckets) = self.read();
+            let total: u64 = buckets.iter().map(|(_, count)| count).sum();
+            let rank = (total as f64 * quantile).ceil() as u64;
+            let mut below = 0;
+            buckets.into_iter().filter(|_| total > 0).find_map(|(bound, count)| {
+                below += count;
+                (below >= rank).then_some(bound)
+            })
+        }
+
         /// Returns the sum of all values, and the number of values in each bucket, with its bound.
         pub(crate) fn read(&self) -> (f64, Vec<(f64, u64)>) {
             let bounds = self.bounds.iter().copied().chain([f64::INFINITY]);
@@ -120,6 +167,9 @@ mod off {
         }
         pub(crate) fn record(&self, _value: f64) {}
         pub(crate) fn record_duration(&self, _duration: Duration) {}
+        pub(crate) fn quantile(&self, _quantile: f64) -> Option<f64> {
+            None
+        }
     }
 
     pub(crate) struct Stopwatch;
@@ -148,6 +198,17 @@ mod tests {
     }
 
     #[test]
+    fn quantiles_are_bounds_of_buckets() {
+        let histogram = Histogram::new(&[1.0, 10.0]);
+        assert_eq!(histogram.quantile(0.99), None);
+        (0..99).for_each(|_| histogram.record(0.5));
+        histogram.record(5.0);
+        assert_eq!([0.5, 0.99, 1.0].map(|at| histogram.quantile(at)), [1.0, 1.0, 10.0].map(Some));
+        histogram.record(11.0);
+        assert_eq!(histogram.quantile(1.0), Some(f64::INFINITY));
+    }
+
+    #[test]
     fn values_recorded_by_many_threads_are_all_counted() {
         let histogram = Histogram::new(ITEMS);
         std::thread::scope(|scope| {
@@ -169,6 +230,8 @@ mod tests {
             WATCH_SECONDS,
             ITEMS,
             RECONCILE_SECONDS,
+            REQUEST_SECONDS,
+            REQUEST_BYTES,
         ];
         for bounds in all {
             assert!(bounds.is_sorted_by(|one, next| one < next), "{bounds:?}");

@@ -128,7 +128,6 @@ impl Processor {
     }
 
     /// Returns the handlers and streams that are registered now.
-    #[cfg(feature = "metrics")]
     pub(crate) fn registrations(&self) -> Vec<Registration> {
         let inner = self.inner.lock();
         let members = inner.members.iter().filter(|member| !member.listener.is_ended());

@@ -1,5 +1,6 @@
 //! The state and the errors of an informer.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,6 +140,34 @@ pub struct InformerStatus {
     pub resource_version: ResourceVersion,
     /// The most recent error, even if the informer has recovered from it.
     pub last_error: Option<Error>,
+    /// Number of changes that have arrived and wait to be written to the cache.
+    pub queued: usize,
+    /// How long the oldest of these changes has been waiting.
+    pub lag: Option<Duration>,
+    /// How long the server may be silent before a watch is considered dead.
+    pub silence_limit: Duration,
+    /// The lists and watches so far.
+    pub requests: RequestCounts,
+}
+
+/// Numbers of an informer's lists, watches and events, since it was created.
+#[derive(Clone, Default, Debug)]
+#[non_exhaustive]
+pub struct RequestCounts {
+    /// Number of lists that were begun.
+    pub lists: u64,
+    /// Number of watches that were opened.
+    pub watches: u64,
+    /// Number of watches that ended within a second without an event.
+    pub short_watches: u64,
+    /// Number of events that watches delivered, bookmarks included.
+    pub events: u64,
+    /// Number of objects that could not be read or kept.
+    pub skipped: u64,
+    /// Number of lists because of an error, by the error's category, such as `expired`.
+    pub relists: BTreeMap<&'static str, u64>,
+    /// Number of watches that were resumed after an error, by the error's category.
+    pub restarts: BTreeMap<&'static str, u64>,
 }
 
 /// An error of an informer, and the informer's reaction to it. Its `Display` form is a complete log

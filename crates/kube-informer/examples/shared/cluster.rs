@@ -11,7 +11,7 @@ use std::time::Duration;
 use embedded_apiserver::ApiServer;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::PostParams;
-use kube::runtime::wait::{await_condition, conditions};
+use kube::runtime::wait::{Condition as _, await_condition, conditions};
 use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -76,17 +76,21 @@ impl Cluster {
     /// served.
     pub(crate) async fn define(&self, crd: &CustomResourceDefinition) -> anyhow::Result<()> {
         let api = Api::all(self.client());
+        let name = crd.metadata.name.as_deref().unwrap_or_default();
+        let there = api.get_opt(name).await?;
+        if conditions::is_crd_established().matches_object(there.as_ref()) {
+            return Ok(());
+        }
         match api.create(&PostParams::default(), crd).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             result => drop(result?),
         }
-        let name = crd.metadata.name.as_deref().unwrap_or_default();
         await_condition(api, name, conditions::is_crd_established()).await?;
         Ok(())
     }
 
-    /// Waits for Ctrl-C on a real cluster. On the embedded server, and with `KUBE_INFORMER_PLAY=1` on a real
-    /// one too, runs the script.
+    /// Waits for Ctrl-C or, as a kubelet sends it, SIGTERM on a real cluster. On the embedded server, and with
+    /// `KUBE_INFORMER_PLAY=1` on a real one too, runs the script.
     pub(crate) async fn stage(
         &self,
         play: impl Future<Output = anyhow::Result<()>>,
@@ -94,7 +98,7 @@ impl Cluster {
         if self.server.is_some() || std::env::var("KUBE_INFORMER_PLAY").is_ok_and(|is| is == "1") {
             return play.await;
         }
-        Ok(tokio::signal::ctrl_c().await?)
+        terminated().await
     }
 
     /// Waits for Ctrl-C on a real cluster. On the embedded server, does what every article on
@@ -117,6 +121,22 @@ impl Cluster {
         sleep(step).await;
         Ok(())
     }
+}
+
+/// Waits for Ctrl-C or SIGTERM.
+async fn terminated() -> anyhow::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            biased;
+            _ = terminate.recv() => Ok(()),
+            interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+        }
+    }
+    #[cfg(not(unix))]
+    Ok(tokio::signal::ctrl_c().await?)
 }
 
 /// Returns whether kube would find a cluster: then it is used, and it is an error if that fails.

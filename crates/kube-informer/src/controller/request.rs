@@ -6,8 +6,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::finalizer::{finalize, finalizer};
+use crate::wire::Api;
 use crate::{
-    BoxError, ConsistencyStore, Object, ObjectKey, ResourceVersion, SharedInformer, Untyped,
+    BoxError, ConsistencyStore, Error, Finalizer, Kind, Object, ObjectKey, ResourceVersion,
+    SharedInformer, Untyped,
 };
 
 /// The object that a reconciler should look at.
@@ -20,6 +23,8 @@ pub struct Request<K = Untyped> {
     /// The number of consecutive failures of this key.
     pub failures: u32,
     writes: Arc<ConsistencyStore>,
+    /// The informer of the main kind; `None` only in a test of a reconciler.
+    main: Option<SharedInformer>,
 }
 
 impl<K> Request<K> {
@@ -28,18 +33,19 @@ impl<K> Request<K> {
         object: Option<Object<K>>,
         failures: u32,
         writes: Arc<ConsistencyStore>,
+        main: Option<SharedInformer>,
     ) -> Self {
-        Self { key, object, failures, writes }
+        Self { key, object, failures, writes, main }
     }
 
     /// Creates a request for an object, to test a reconciler.
     pub fn of(object: Object<K>) -> Self {
-        Self::new(object.key().clone(), Some(object), 0, Arc::default())
+        Self::new(object.key().clone(), Some(object), 0, Arc::default(), None)
     }
 
     /// Creates a request for a deleted object, to test a reconciler.
     pub fn gone(key: ObjectKey) -> Self {
-        Self::new(key, None, 0, Arc::default())
+        Self::new(key, None, 0, Arc::default(), None)
     }
 
     /// Records that an object which `informer` caches was written for this key, and has this version. The key
@@ -74,15 +80,64 @@ impl<K> Request<K> {
         }
     }
 
+    /// Reconciles an object that needs cleanup before it is removed: [`finalizer`](fn@crate::finalizer) for the object of
+    /// this request, with the same guarantees and errors. Returns `None` if there is nothing to do, because the
+    /// object is gone or its cleanup is complete.
+    ///
+    /// Adding and removing the finalizer are writes for this key, as if passed to [`wrote`](Self::wrote). A cleanup
+    /// that has succeeded is therefore not repeated because of a stale cache, unless the process restarts or the
+    /// cache stays stale for longer than [`consistency_timeout`](crate::Controller::consistency_timeout).
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube::Api;
+    /// # use kube_informer::{Action, Finalizer, Request};
+    /// async fn reconcile(
+    ///     request: &Request<ConfigMap>,
+    ///     api: &Api<ConfigMap>,
+    /// ) -> anyhow::Result<Action> {
+    ///     let action = request.finalizer(api, "example.com/volumes", async |state| match state {
+    ///         Finalizer::Apply(map) => make_volume(&map).await,
+    ///         Finalizer::Cleanup(map) => remove_volume_if_there_is_one(&map).await,
+    ///     });
+    ///     Ok(action.await?.unwrap_or(Action::await_change()))
+    /// }
+    /// # async fn make_volume(_: &kube_informer::Object<ConfigMap>) -> anyhow::Result<Action> {
+    /// #     Ok(Action::await_change())
+    /// # }
+    /// # use make_volume as remove_volume_if_there_is_one;
+    /// ```
+    pub async fn finalizer<T, E, F>(
+        &self,
+        api: &Api<K>,
+        name: &str,
+        reconcile: impl FnOnce(Finalizer<K>) -> F,
+    ) -> Result<Option<T>, E>
+    where
+        K: Kind + Clone,
+        F: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        let Some(object) = &self.object else { return Ok(None) };
+        let Some(main) = &self.main else { return finalizer(api, object, name, reconcile).await };
+        let added = |version: &ResourceVersion| self.wrote(main, Some(version));
+        let done = finalize(api, object, name, added, reconcile).await?;
+        if done.is_some() && object.deletion_timestamp().is_some() {
+            self.writes.removed_finalizer(&self.key, main, object, name);
+        }
+        Ok(done)
+    }
+
     pub(super) fn cast<T>(self) -> Request<T> {
-        Request::new(self.key, self.object.map(Object::cast), self.failures, self.writes)
+        let object = self.object.map(Object::cast);
+        Request::new(self.key, object, self.failures, self.writes, self.main)
     }
 }
 
 impl<K> Clone for Request<K> {
     fn clone(&self) -> Self {
         let (key, object) = (self.key.clone(), self.object.clone());
-        Self::new(key, object, self.failures, self.writes.clone())
+        Self::new(key, object, self.failures, self.writes.clone(), self.main.clone())
     }
 }
 

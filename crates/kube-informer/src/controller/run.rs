@@ -74,6 +74,7 @@ impl Loop {
         shared.enter(Phase::Standby);
         let work = Arc::new(Work {
             objects: caches[0].lister(),
+            main: caches[0].clone(),
             reconcile,
             timeout: options.timeout,
             consistency_timeout: options.consistency_timeout,
@@ -237,6 +238,8 @@ async fn confirm(work: Arc<Work>, take_no_more: CancellationToken) {
 struct Work {
     shared: Arc<Shared>,
     objects: Lister,
+    /// The informer of the main kind.
+    main: SharedInformer,
     reconcile: Reconcile,
     timeout: Option<Duration>,
     consistency_timeout: Duration,
@@ -262,7 +265,8 @@ impl Work {
         let object = self.objects.get(&*key);
         let is_gone = object.is_none();
         let writes = self.shared.writes.clone();
-        let request = Request::new(key.clone(), object, key.failures(), writes);
+        let main = Some(self.main.clone());
+        let request = Request::new(key.clone(), object, key.failures(), writes, main);
         let took = Stopwatch::start();
         let outcome = self.attempt(request).await;
         took.record(&self.shared.reconcile_time);

@@ -157,6 +157,11 @@ impl Made {
         held.map(|entry| entry.core.clone()).collect()
     }
 
+    /// Returns handles of all informers that are still in use.
+    pub(super) fn informers(&self) -> Vec<SharedInformer> {
+        self.state.lock().informers.iter().filter_map(Entry::informer).collect()
+    }
+
     /// Stops all informers, and those that are created later.
     pub(super) fn stop(&self) {
         self.closed.cancel();

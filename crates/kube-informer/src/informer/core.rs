@@ -57,7 +57,6 @@ pub(crate) struct Tuning {
     /// The number of objects that a dictionary is trained on, instead of the default.
     pub(crate) train_on: Option<usize>,
     /// The resource, if known.
-    #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "only metrics name it"))]
     pub(crate) resource: Option<Arc<ApiResource>>,
     /// The origin of the objects, if it is a single one that can be snapshotted.
     pub(crate) origin: Option<Arc<Origin>>,
@@ -321,12 +320,10 @@ impl Core {
     }
 
     /// Returns the number of changes that wait to be written.
-    #[cfg(feature = "metrics")]
-    pub(crate) fn queued(&self) -> usize {
+    fn queued(&self) -> usize {
         self.queues.lock().iter().map(DeltaFifo::len).sum()
     }
 
-    #[cfg(feature = "metrics")]
     pub(crate) fn resource(&self) -> Option<&ApiResource> {
         self.tuning.resource.as_deref()
     }
@@ -398,6 +395,10 @@ impl Watched for Core {
             index_panics: self.store.index_panics(),
             resource_version: self.store.resource_version(),
             last_error: self.observed.last_error(),
+            queued: self.queued(),
+            lag: self.observed.lag(),
+            silence_limit: self.observed.silence_limit(),
+            requests: self.observed.requests(),
         }
     }
 

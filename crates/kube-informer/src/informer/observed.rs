@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::reflections::Reflections;
 use crate::reflector::{Observer, SILENCE_MAX};
 use crate::wait::Progress;
-use crate::{Error, ErrorReport, Next, State};
+use crate::{Error, ErrorReport, Next, RequestCounts, State};
 
 /// Interval at which waiters for the first list receive progress updates while items arrive.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
@@ -58,6 +58,8 @@ struct Part {
     furthest: u64,
     /// The list or watch that is being read: since when, and how many events of a watch were applied.
     request: Option<(Instant, u64)>,
+    /// Number of events of all watches.
+    events: u64,
 }
 
 impl Part {
@@ -72,6 +74,7 @@ impl Part {
             received: 0,
             furthest: 0,
             request: None,
+            events: 0,
         }
     }
 
@@ -145,6 +148,22 @@ impl Observed {
     /// Returns the number of objects that the longest list of each part has delivered.
     pub(super) fn received(&self) -> u64 {
         self.seen.lock().received()
+    }
+
+    /// Returns how long the oldest change has been waiting for the cache.
+    pub(super) fn lag(&self) -> Option<Duration> {
+        let seen = self.seen.lock();
+        Some(seen.parts.iter().filter_map(|part| part.waiting).min()?.elapsed())
+    }
+
+    pub(super) fn silence_limit(&self) -> Duration {
+        let seen = self.seen.lock();
+        seen.parts.iter().map(|part| part.silence_max).max().unwrap_or(SILENCE_MAX)
+    }
+
+    pub(super) fn requests(&self) -> RequestCounts {
+        let events = self.seen.lock().parts.iter().map(|part| part.events).sum();
+        self.reflections.counts(events)
     }
 
     /// Returns the staleness of the part that was confirmed longest ago.
@@ -280,6 +299,7 @@ impl Observer for PartObserver {
             part.resuming = false;
             part.heard = Some(now);
             part.waiting.get_or_insert(now);
+            part.events += 1;
             if let Some((_, events)) = &mut part.request {
                 *events += 1;
             }

@@ -6,22 +6,22 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::measure::{Count, Histogram, ITEMS, LIST_SECONDS, WATCH_SECONDS};
-use crate::{ErrorReport, Next};
+use crate::{ErrorReport, Next, RequestCounts};
 
 /// A watch that ends sooner and without an event counts as short. client-go uses the same duration.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 
 /// Counts of lists and watches since the informer was created, for metrics.
 pub(crate) struct Reflections {
-    pub(crate) lists: Count,
+    pub(super) lists: Count,
     pub(crate) list_duration: Histogram,
     pub(crate) items_per_list: Histogram,
-    pub(crate) watches: Count,
-    pub(crate) short_watches: Count,
+    pub(super) watches: Count,
+    short_watches: Count,
     pub(crate) watch_duration: Histogram,
     pub(crate) items_per_watch: Histogram,
     /// Objects that could not be read or kept.
-    pub(crate) skipped: Count,
+    skipped: Count,
     /// By error: lists that replaced the cache because of it, and watches that were resumed after it.
     relists: Mutex<BTreeMap<&'static str, u64>>,
     restarts: Mutex<BTreeMap<&'static str, u64>>,
@@ -67,13 +67,16 @@ impl Reflections {
         }
     }
 
-    #[cfg(feature = "metrics")]
-    pub(crate) fn relists(&self) -> BTreeMap<&'static str, u64> {
-        self.relists.lock().clone()
-    }
-
-    #[cfg(feature = "metrics")]
-    pub(crate) fn restarts(&self) -> BTreeMap<&'static str, u64> {
-        self.restarts.lock().clone()
+    /// Returns all counts. The number of events is counted elsewhere.
+    pub(super) fn counts(&self, events: u64) -> RequestCounts {
+        RequestCounts {
+            lists: self.lists.get(),
+            watches: self.watches.get(),
+            short_watches: self.short_watches.get(),
+            events,
+            skipped: self.skipped.get(),
+            relists: self.relists.lock().clone(),
+            restarts: self.restarts.lock().clone(),
+        }
     }
 }

@@ -7,10 +7,11 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
 use crate::leader_election::LeaderElectorStatus;
+use crate::measure::Histogram;
 
 use super::readings::{
     ControllerReading, HandlerReading, HistogramReading, InformerReading, QueueReading, Readings,
-    ReasonReading,
+    ReasonReading, RequestReading, ResultReading,
 };
 
 /// The number of digits of the store's version that fit into a float. As in client-go, the last ones are shown.
@@ -28,7 +29,7 @@ enum Value {
 type Family<R> = (&'static str, &'static str, fn(&R) -> Option<Value>);
 
 pub(super) fn encode(readings: &Readings, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-    let Readings { informers, handlers, relists, restarts, queues, controllers, electors } =
+    let Readings { informers, handlers, relists, restarts, queues, controllers, electors, .. } =
         readings;
     table(encoder, INFORMERS_BY_RESOURCE, informers, informer_with_resource)?;
     table(encoder, INFORMERS, informers, |informer| vec![("name", informer.name.clone())])?;
@@ -48,12 +49,19 @@ pub(super) fn encode(readings: &Readings, encoder: &mut DescriptorEncoder<'_>) -
     table(encoder, CONTROLLERS, controllers, |controller| {
         vec![("controller", controller.name.clone())]
     })?;
-    table(encoder, ELECTORS, electors, |elector| vec![("name", elector.lease.to_string())])
+    table(encoder, ELECTORS, electors, |elector| vec![("name", elector.lease.to_string())])?;
+    table(encoder, REQUEST_RESULTS, &readings.results, |result| {
+        let ResultReading { host, method, code, .. } = result;
+        vec![("code", code.clone()), ("method", (*method).to_owned()), ("host", host.clone())]
+    })?;
+    table(encoder, REQUESTS, &readings.requests, |requests| {
+        vec![("verb", requests.method.to_owned()), ("host", requests.host.clone())]
+    })
 }
 
 const INFORMERS_BY_RESOURCE: &[Family<InformerReading>] = &[
     ("informer_queued_items", "Changes that wait to be written to the cache", |informer| {
-        gauge(informer.core.queued() as f64)
+        gauge(informer.status.queued as f64)
     }),
     (
         "informer_processing_latency_seconds",
@@ -69,7 +77,7 @@ const INFORMERS_BY_RESOURCE: &[Family<InformerReading>] = &[
 
 const INFORMERS: &[Family<InformerReading>] = &[
     ("reflector_lists", "Lists that were begun", |informer| {
-        counter(informer.core.reflections().lists.get())
+        counter(informer.status.requests.lists)
     }),
     ("reflector_list_duration_seconds", "Time to list and to hand over all objects", |informer| {
         histogram(&informer.core.reflections().list_duration)
@@ -78,12 +86,12 @@ const INFORMERS: &[Family<InformerReading>] = &[
         histogram(&informer.core.reflections().items_per_list)
     }),
     ("reflector_watches", "Watches that were opened", |informer| {
-        counter(informer.core.reflections().watches.get())
+        counter(informer.status.requests.watches)
     }),
     (
         "reflector_short_watches",
         "Watches that ended within a second, without an event",
-        |informer| counter(informer.core.reflections().short_watches.get()),
+        |informer| counter(informer.status.requests.short_watches),
     ),
     ("reflector_watch_duration_seconds", "Time until a watch ended", |informer| {
         histogram(&informer.core.reflections().watch_duration)
@@ -119,7 +127,7 @@ const INFORMERS: &[Family<InformerReading>] = &[
         gauge(informer.status.failed as f64)
     }),
     ("kube_informer_decode_errors", "Objects that could not be read or kept", |informer| {
-        counter(informer.core.reflections().skipped.get())
+        counter(informer.status.requests.skipped)
     }),
     ("kube_informer_index_panics", "Panics of index functions", |informer| {
         counter(informer.status.index_panics)
@@ -225,6 +233,26 @@ const ELECTORS: &[Family<LeaderElectorStatus>] = &[
     ),
 ];
 
+const REQUEST_RESULTS: &[Family<ResultReading>] =
+    &[("rest_client_requests", "HTTP requests, by the status code of the response", |result| {
+        counter(result.count)
+    })];
+
+/// Streams, such as watches, are absent here.
+const REQUESTS: &[Family<RequestReading>] = &[
+    (
+        "rest_client_request_duration_seconds",
+        "Time until a response has arrived completely",
+        |requests| recorded(&requests.measured.duration),
+    ),
+    ("rest_client_request_size_bytes", "Size of the bodies of requests", |requests| {
+        recorded(&requests.measured.request_bytes)
+    }),
+    ("rest_client_response_size_bytes", "Size of the bodies of responses", |requests| {
+        recorded(&requests.measured.response_bytes)
+    }),
+];
+
 const RESULTS: &[Family<ReasonReading>] =
     &[("controller_runtime_reconcile", "Reconciles, by their result", |result| {
         counter(result.count)
@@ -297,6 +325,12 @@ fn counter(count: u64) -> Option<Value> {
 #[expect(clippy::unnecessary_wraps, reason = "others have no value at times")]
 fn histogram(histogram: impl Into<HistogramReading>) -> Option<Value> {
     Some(Value::Histogram(histogram.into()))
+}
+
+/// Returns a histogram, or `None` if it has no values.
+fn recorded(values: &Histogram) -> Option<Value> {
+    let reading = HistogramReading::from(values);
+    reading.buckets.iter().any(|(_, count)| *count > 0).then_some(Value::Histogram(reading))
 }
 
 /// Returns the version of the cache, or `None` if the server's versions are not numbers.

@@ -1,12 +1,13 @@
 //! The values of all metrics at the time of a scrape.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::controller::ControllerStatus;
 use crate::informer::Core;
 use crate::leader_election::LeaderElectorStatus;
 use crate::measure::Histogram;
+use crate::requests::{ByMethod, Requests};
 use crate::shown::shown;
 use crate::wait::Watched as _;
 use crate::workqueue::{Measured, QueueStatus};
@@ -25,6 +26,7 @@ pub(super) struct Sources {
     pub(super) queues: Vec<Reader<QueueReading>>,
     pub(super) controllers: Vec<Reader<ControllerReading>>,
     pub(super) electors: Vec<Reader<LeaderElectorStatus>>,
+    clients: Vec<Weak<Requests>>,
 }
 
 #[derive(Default)]
@@ -36,6 +38,8 @@ pub(super) struct Readings {
     pub(super) queues: Vec<QueueReading>,
     pub(super) controllers: Vec<ControllerReading>,
     pub(super) electors: Vec<LeaderElectorStatus>,
+    pub(super) requests: Vec<RequestReading>,
+    pub(super) results: Vec<ResultReading>,
 }
 
 pub(super) struct InformerReading {
@@ -67,6 +71,21 @@ pub(super) struct QueueReading {
     pub(super) longest_running: f64,
     pub(super) waited: HistogramReading,
     pub(super) worked: HistogramReading,
+}
+
+/// The requests to a host with one method.
+pub(super) struct RequestReading {
+    pub(super) host: String,
+    pub(super) method: &'static str,
+    pub(super) measured: Arc<ByMethod>,
+}
+
+/// The requests to a host with one method and one result.
+pub(super) struct ResultReading {
+    pub(super) host: String,
+    pub(super) method: &'static str,
+    pub(super) code: String,
+    pub(super) count: u64,
 }
 
 pub(super) struct ControllerReading {
@@ -126,6 +145,17 @@ impl QueueReading {
 }
 
 impl Sources {
+    /// Returns the requests to a host, which all its clients share: scrapers reject duplicate series.
+    pub(super) fn requests_to(&mut self, host: &str) -> Arc<Requests> {
+        let host = name_of(host);
+        let mut known = self.clients.iter().filter_map(Weak::upgrade);
+        known.find(|requests| requests.host() == host).unwrap_or_else(|| {
+            let requests = Arc::new(Requests::new(host));
+            self.clients.push(Arc::downgrade(&requests));
+            requests
+        })
+    }
+
     /// Reads all sources, and removes those that are gone.
     pub(super) fn read(&mut self) -> Readings {
         let mut cores: Vec<Arc<Core>> = Vec::new();
@@ -140,6 +170,8 @@ impl Sources {
             electors: read(&mut self.electors),
             ..Readings::default()
         };
+        self.clients.retain(|requests| requests.strong_count() > 0);
+        self.clients.iter().filter_map(Weak::upgrade).for_each(|each| readings.client(&each));
         tell_apart(readings.queues.iter_mut().map(|queue| &mut queue.name));
         tell_apart(readings.controllers.iter_mut().map(|controller| &mut controller.name));
         let mut names: Vec<_> = cores.iter().map(|core| name_of(core.name())).collect();
@@ -152,6 +184,16 @@ impl Sources {
 }
 
 impl Readings {
+    fn client(&mut self, requests: &Requests) {
+        let host = requests.host().to_owned();
+        for (method, measured) in requests.by_method() {
+            self.results.extend(measured.results().into_iter().map(|(code, count)| {
+                ResultReading { host: host.clone(), method, code: code.to_string(), count }
+            }));
+            self.requests.push(RequestReading { host: host.clone(), method, measured });
+        }
+    }
+
     fn informer(&mut self, core: Arc<Core>, name: String) {
         let registrations = core.processor.registrations();
         let mut handlers: Vec<_> =
@@ -163,15 +205,16 @@ impl Readings {
             name: handler,
             registration,
         }));
-        let reasons = |counts: BTreeMap<_, _>| {
+        let reasons = |counts: &BTreeMap<_, _>| {
             counts
-                .into_iter()
-                .map(|(reason, count)| ReasonReading { of: name.clone(), reason, count })
+                .iter()
+                .map(|(&reason, &count)| ReasonReading { of: name.clone(), reason, count })
                 .collect::<Vec<_>>()
         };
-        self.relists.extend(reasons(core.reflections().relists()));
-        self.restarts.extend(reasons(core.reflections().restarts()));
-        self.informers.push(InformerReading { status: core.status(), name, core });
+        let status = core.status();
+        self.relists.extend(reasons(&status.requests.relists));
+        self.restarts.extend(reasons(&status.requests.restarts));
+        self.informers.push(InformerReading { name, core, status });
     }
 }
 

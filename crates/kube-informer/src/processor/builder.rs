@@ -116,6 +116,12 @@ impl<K: 'static> HandlerBuilder<K> {
 
     options!(self => self.options);
 
+    /// Lets the informer stop while this handler or stream is registered. By default, each of them keeps it running.
+    pub fn weak(mut self) -> Self {
+        self.keep = None;
+        self
+    }
+
     /// Registers a handler. However late it registers, it first receives every cached object.
     #[track_caller]
     pub fn register(self, handler: impl EventHandler<K>) -> Registration {

@@ -48,6 +48,8 @@ pub(crate) struct Listener {
     delivered: AtomicU64,
     panics: AtomicU64,
     slow: AtomicU64,
+    /// In nanoseconds; zero before the first callback.
+    slowest: AtomicU64,
     pub(super) callbacks: Histogram,
 }
 
@@ -134,6 +136,7 @@ impl Listener {
             delivered: AtomicU64::new(0),
             panics: AtomicU64::new(0),
             slow: AtomicU64::new(0),
+            slowest: AtomicU64::new(0),
             callbacks: Histogram::new(CALLBACK_SECONDS),
         })
     }
@@ -161,6 +164,10 @@ impl Listener {
     }
     pub(super) fn slow(&self) -> u64 {
         self.slow.load(Ordering::Relaxed)
+    }
+    pub(super) fn slowest(&self) -> Option<Duration> {
+        let nanos = self.slowest.load(Ordering::Relaxed);
+        (nanos > 0).then(|| Duration::from_nanos(nanos))
     }
     pub(super) fn backlog<T>(&self, read: impl FnOnce(&Backlog) -> T) -> T {
         read(&self.inbox.lock().backlog)
@@ -350,6 +357,11 @@ impl Listener {
     /// Records the duration of a callback.
     fn took(&self, took: Duration, key: Option<&ObjectKey>) {
         self.callbacks.record_duration(took);
+        // Only this listener's task records durations, and most are no maximum: a load is enough for those.
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).max(1);
+        if nanos > self.slowest.load(Ordering::Relaxed) {
+            self.slowest.store(nanos, Ordering::Relaxed);
+        }
         if took < self.manner.slow_after || self.slow.fetch_add(1, Ordering::Relaxed) > 0 {
             return;
         }

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(feature = "metrics")]
 use crate::measure::Histogram;
-use crate::wait::HandlerSync;
+use crate::wait::{HandlerSync, WatchedHandler as _};
 use crate::{Result, WaitForSync};
 
 use super::backlog::Backlog;
@@ -87,6 +88,30 @@ impl Registration {
     /// Returns how many callbacks took longer than [`slow_after`](crate::HandlerBuilder::slow_after).
     pub fn slow(&self) -> u64 {
         self.listener.slow()
+    }
+
+    /// Returns the number of events that the handler has received, or the stream has yielded.
+    pub fn delivered(&self) -> u64 {
+        self.listener.delivered()
+    }
+
+    /// Returns whether this is a stream, which has no callbacks.
+    pub fn is_stream(&self) -> bool {
+        self.listener.is_stream()
+    }
+
+    /// Returns the duration of the slowest callback, or `None` if there was none yet.
+    pub fn slowest(&self) -> Option<Duration> {
+        self.listener.slowest()
+    }
+
+    /// Returns a duration that 99 % of the callbacks did not exceed, rounded up to a power of ten. `None` if there was no
+    /// callback yet, or if the crate was built without the feature `metrics`.
+    pub fn p99(&self) -> Option<Duration> {
+        // The slowest is in the last bucket, which has no bound of its own.
+        let bound = self.listener.callbacks.quantile(0.99)?;
+        let slowest = self.slowest()?;
+        Some(Duration::try_from_secs_f64(bound).map_or(slowest, |bound| bound.min(slowest)))
     }
 
     /// Returns the durations of the callbacks.

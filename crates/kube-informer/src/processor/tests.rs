@@ -16,7 +16,8 @@ use tokio::sync::watch;
 
 use crate::wait::Progress;
 use crate::{
-    Deleted, Event, FinalState, InformerStatus, ObjectKey, ResourceVersion, State, Untyped,
+    Deleted, Event, FinalState, InformerStatus, ObjectKey, RequestCounts, ResourceVersion, State,
+    Untyped,
 };
 
 use super::*;
@@ -140,6 +141,10 @@ impl Watched for Core {
             index_panics: 0,
             resource_version: ResourceVersion::default(),
             last_error: None,
+            queued: 0,
+            lag: None,
+            silence_limit: Duration::ZERO,
+            requests: RequestCounts::default(),
         }
     }
     fn progress(&self) -> watch::Receiver<Progress> {

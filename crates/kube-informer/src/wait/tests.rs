@@ -1,6 +1,6 @@
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, ResourceVersion};
+use crate::{Error, RequestCounts, ResourceVersion};
 
 use super::*;
 
@@ -43,6 +43,10 @@ impl Watched for Fake {
             index_panics: 0,
             resource_version: ResourceVersion::default(),
             last_error: self.last_error.clone(),
+            queued: 0,
+            lag: None,
+            silence_limit: Duration::ZERO,
+            requests: RequestCounts::default(),
         }
     }
     fn progress(&self) -> watch::Receiver<Progress> {

@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::api::PostParams;
 use kube_informer::{
-    Action, ConsistencyStore, Controller, ObjectKey, Request, SharedInformer, SharedInformerFactory,
+    Action, BoxError, ConsistencyStore, Controller, Finalizer, ObjectKey, Request, SharedInformer,
+    SharedInformerFactory, finalizer,
 };
 use tokio::time::Instant;
 
@@ -205,4 +206,59 @@ async fn a_write_deleted_before_it_was_cached_is_noticed() {
     assert_eq!(next.expect("it is looked at again"), ("a".into(), true));
     tokio::time::sleep(SECOND).await;
     assert_eq!(server.list("secrets", "default").len(), 1);
+}
+
+/// Deletes a map with a finalizer, whose watch stalls during the cleanup, and triggers its key once more. Returns
+/// how often the map was cleaned up.
+async fn cleanups_with_a_stalled_watch(records_writes: bool) -> usize {
+    const NAME: &str = "example.com/volumes";
+    let (server, factory) = scene();
+    let mut object = map("a");
+    object["metadata"]["finalizers"] = vec![NAME].into();
+    server.create(object).unwrap();
+    let owner = ObjectKey::namespaced("default", "a");
+    let controller = Controller::new(&factory.informer::<ConfigMap>())
+        .watches(&factory.informer::<Secret>(), move |_| vec![owner.clone()]);
+    let (cleaned, api) = (Arc::new(Mutex::new(0)), Api::all(server.client()));
+    let (count, faulty) = (cleaned.clone(), server.clone());
+    let mut running = run(controller, move |request: Request<ConfigMap>| {
+        let (count, faulty, api) = (count.clone(), faulty.clone(), api.clone());
+        async move {
+            let reconcile = async |state| {
+                if let Finalizer::Cleanup(_) = state {
+                    *count.lock().unwrap() += 1;
+                    let stall = Fault::Latency(20 * SECOND);
+                    faulty
+                        .faults()
+                        .on(Verb::Watch)
+                        .resource("configmaps")
+                        .after_events(0)
+                        .inject(stall);
+                }
+                Ok::<_, BoxError>(())
+            };
+            match &request.object {
+                Some(map) if !records_writes => finalizer(&api, map, NAME, reconcile).await?,
+                _ => request.finalizer(&api, NAME, reconcile).await?,
+            };
+            Ok(Action::await_change())
+        }
+    });
+    factory.start();
+    assert_eq!(running.next().await, ("a".into(), true));
+    server.delete("configmaps", "default", "a").unwrap();
+    assert_eq!(running.next().await, ("a".into(), true));
+    while server.get("configmaps", "default", "a").is_some() {
+        tokio::task::yield_now().await;
+    }
+    server.create(secret("trigger", None)).unwrap();
+    while running.next().await != ("a".into(), false) {}
+    *cleaned.lock().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cleanup_is_not_repeated_on_a_stale_cache() {
+    assert_eq!(cleanups_with_a_stalled_watch(true).await, 1);
+    // Shows that the scene has a stale cache.
+    assert_eq!(cleanups_with_a_stalled_watch(false).await, 2);
 }

@@ -8,9 +8,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, PostParams, Preconditions};
-use kube_informer::{
-    Action, BoxError, Finalizer, Object, Reconciler, Request, SharedInformer, finalizer,
-};
+use kube_informer::{Action, BoxError, Finalizer, Object, Reconciler, Request, SharedInformer};
 
 use super::parents::{AGAIN, Wants};
 use super::settings::Kinship;
@@ -20,7 +18,6 @@ pub(crate) struct Keeper {
     pub(crate) world: Arc<World>,
     pub(crate) instance: usize,
     pub(crate) client: kube::Client,
-    pub(crate) parents: SharedInformer<ConfigMap>,
     pub(crate) children: SharedInformer<Secret>,
 }
 
@@ -35,16 +32,14 @@ impl Reconciler<ConfigMap> for Keeper {
             return self.keep(&request, parent).await;
         }
         let api = Api::namespaced(self.client.clone(), NAMESPACE);
-        let request = &request;
-        let done = finalizer(&api, parent, FINALIZER, async |state| match state {
+        let done = request.finalizer(&api, FINALIZER, async |state| match state {
             Finalizer::Apply(parent) => {
-                request.wrote(&self.parents, Some(parent.resource_version()));
                 if Wants::of(&*parent.decode()?).outside {
                     self.world.make_outside(parent.name(), parent.uid());
                 } else {
                     self.world.remove_outside(parent.name(), parent.uid());
                 }
-                self.keep(request, &parent).await
+                self.keep(&request, &parent).await
             }
             Finalizer::Cleanup(parent) => {
                 for child in self.children_of(&parent) {

@@ -97,13 +97,8 @@ impl Replica {
         }
         let handle = controller.handle();
         let terms = elector.as_ref().map_or(0, |elector| elector.status().terms);
-        let keeper = Keeper {
-            world,
-            instance: id,
-            client: client.clone(),
-            parents: parents.clone(),
-            children: children.clone(),
-        };
+        let keeper =
+            Keeper { world, instance: id, client: client.clone(), children: children.clone() };
         let task = tokio::spawn(controller.run(keeper));
         self.controller = Some(Instance { id, handle, task, terms });
     }

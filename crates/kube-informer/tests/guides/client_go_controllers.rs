@@ -13,7 +13,7 @@ use kube_informer::leader_election::RunOutcome;
 use kube_informer::workqueue::{ItemExponential, MaxOf, TokenBucket};
 use kube_informer::{
     Action, BoxError, Conditions, Controller, EventType, Finalizer, LeaderElector, Lister, Object, ObjectKey,
-    Reconciler, Recorder, Request, SharedInformer, SharedInformerFactory, WorkQueue, finalizer, patch_status,
+    Reconciler, Recorder, Request, SharedInformer, SharedInformerFactory, WorkQueue, patch_status,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -267,21 +267,20 @@ impl Reconciler<Foo> for Operator {
         &self,
         request: Request<Foo>,
     ) -> Result<Action, BoxError> {
-        let Some(foo) = &request.object else {
-            return Ok(Action::await_change());
-        };
         let api = Api::all(self.client.clone());
-        finalizer(&api, foo, NAME, async |state| {
-            match state {
+        let done = request.finalizer(
+            &api,
+            NAME,
+            async |state| match state {
                 Finalizer::Apply(foo) => {
                     self.apply(&foo).await
                 }
                 Finalizer::Cleanup(foo) => {
                     self.clean_up(&foo).await
                 }
-            }
-        })
-        .await?;
+            },
+        );
+        done.await?;
         Ok(Action::await_change())
     }
 }

@@ -15,6 +15,10 @@ mod kube_runtime_controllers;
 mod readme;
 mod ten_minutes;
 
+#[allow(dead_code, reason = "no test uses all of it")]
+#[path = "../shared/process.rs"]
+mod process;
+
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
 

@@ -1,5 +1,4 @@
 //! The programs in the README.
-#![allow(dead_code, reason = "programs that need a cluster are only compiled")]
 
 mod library {
     use std::time::Duration;
@@ -36,6 +35,55 @@ mod library {
         println!("{} pods run on node-1", by_node.get("node-1").len());
         factory.run(tokio::signal::ctrl_c()).await;
         Ok(())
+    }
+
+    #[test]
+    #[ignore = "`runs` runs it in a process of its own, with a cluster"]
+    fn program() {
+        main().unwrap();
+    }
+
+    /// Runs the program as a user does: with a kubeconfig, until Ctrl-C.
+    #[tokio::test]
+    async fn runs() {
+        use rustix::process::Signal;
+        use tokio::process::Command;
+
+        use crate::process::Process;
+
+        let server = crate::server();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["readme::library::program", "--exact", "--ignored", "--nocapture"]);
+        let mut program = Process::start(command, &server, |kubeconfig| kubeconfig).await;
+        while program.line().await != "running 1 test" {}
+        // The handler and `main` run concurrently, and nothing orders different objects.
+        let mut first = Vec::new();
+        while first.len() < 7 {
+            // The harness may print the name of the test in front of the first line.
+            let line = program.line().await;
+            first.push(line.rsplit(" ... ").next().unwrap().to_owned());
+        }
+        first.sort();
+        let adds = ["Add: default/db-0", "Add: default/web-0", "Add: default/web-1"];
+        assert_eq!(first[1..4], adds);
+        assert_eq!(first[0], "0 pods run on node-1");
+        assert_eq!(first[4..], ["db-0 is Pending", "web-0 is Pending", "web-1 is Pending"]);
+
+        let mut pod = server.get("pods", "default", "db-0").unwrap();
+        let old = pod["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+        pod["metadata"]["labels"]["track"] = "canary".into();
+        let new = server.update(pod).unwrap()["metadata"]["resourceVersion"].clone();
+        let new = new.as_str().unwrap();
+        let update = format!("Update: default/db-0, old RV: {old}, new RV: {new}");
+        assert_eq!(program.line().await, update);
+        server.delete("pods", "default", "db-0").unwrap();
+        // A pod on a node is first marked for deletion.
+        let mut last = program.line().await;
+        while last.starts_with(&format!("Update: default/db-0, old RV: {new}")) {
+            last = program.line().await;
+        }
+        assert_eq!(last, "Delete: default/db-0");
+        program.end(Signal::INT).await;
     }
 }
 

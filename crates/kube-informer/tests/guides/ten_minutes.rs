@@ -9,7 +9,7 @@ use kube::{Api, Client, CustomResource};
 use kube_informer::controller::{Predicate, Terminal};
 use kube_informer::{
     Action, Conditions, Controller, EventType, Finalizer, LeaderElector, Object, Reconciler,
-    Recorder, Request, SharedInformer, SharedInformerFactory, finalizer, patch_status,
+    Recorder, Request, SharedInformer, SharedInformerFactory, patch_status,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -126,11 +126,9 @@ impl Reconciler<Website> for Operator {
     type Error = anyhow::Error;
 
     async fn reconcile(&self, request: Request<Website>) -> anyhow::Result<Action> {
-        let Some(site) = &request.object else { return Ok(Action::await_change()) };
         let api = Api::all(self.websites.client.clone());
-        let (api, request) = (&api, &request);
-        let action = finalizer(api, site, FINALIZER, async |state| match state {
-            Finalizer::Apply(site) => self.apply(request, api, &site).await,
+        let action = request.finalizer(&api, FINALIZER, async |state| match state {
+            Finalizer::Apply(site) => self.apply(&request, &api, &site).await,
             Finalizer::Cleanup(site) => {
                 println!("{} leaves the search index", site.key());
                 Ok(Action::await_change())

@@ -45,21 +45,34 @@ impl Exposition {
 
     /// The names of the labels of a metric's series, without those of buckets.
     pub(crate) fn labels(&self, metric: &str) -> BTreeSet<String> {
-        let of_metric = self.series.keys().filter_map(|key| key.split_once('{'));
-        let of_metric = of_metric.filter(|(name, _)| *name == metric || base(name) == metric);
-        let pairs = of_metric.flat_map(|(_, labels)| labels.split("\","));
-        let names =
-            pairs.filter_map(|pair| pair.split_once("=\"")).map(|(name, _)| name.to_owned());
-        names.filter(|name| name != "le").collect()
+        self.label_sets(metric).into_iter().flatten().collect()
     }
 
-    /// The bounds of a histogram's buckets.
-    pub(crate) fn bounds(&self, metric: &str) -> BTreeSet<String> {
+    /// The different sets of labels that the samples of a metric have, each sorted.
+    pub(crate) fn label_sets(&self, metric: &str) -> BTreeSet<Vec<String>> {
+        let of_metric = self.series.keys().filter_map(|key| key.split_once('{'));
+        let of_metric = of_metric.filter(|(name, _)| *name == metric || base(name) == metric);
+        of_metric
+            .map(|(_, labels)| {
+                let pairs = labels.split("\",").filter_map(|pair| pair.split_once("=\""));
+                let mut names: Vec<_> = pairs.map(|(name, _)| name.to_owned()).collect();
+                names.retain(|name| name != "le");
+                names.sort();
+                names
+            })
+            .collect()
+    }
+
+    /// The bounds of a histogram's buckets, except the last, which is infinite.
+    pub(crate) fn bounds(&self, metric: &str) -> Vec<f64> {
         let prefix = format!("{metric}_bucket{{");
         let buckets = self.series.keys().filter(|key| key.starts_with(&prefix));
-        buckets
-            .filter_map(|key| Some(key.split_once("le=\"")?.1.split('"').next()?.to_owned()))
-            .collect()
+        let bounds = buckets.filter_map(|key| key.split_once("le=\"")?.1.split('"').next());
+        let mut bounds: Vec<f64> =
+            bounds.filter(|bound| *bound != "+Inf").map(|bound| bound.parse().unwrap()).collect();
+        bounds.sort_by(f64::total_cmp);
+        bounds.dedup();
+        bounds
     }
 }
 

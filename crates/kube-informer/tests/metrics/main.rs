@@ -2,8 +2,10 @@
 
 #![allow(clippy::float_cmp, reason = "counts, and sums of paused time, are exact")]
 
+mod dashboards;
 mod exposition;
 mod names;
+mod requests;
 mod values;
 
 use embedded_apiserver::ApiServer;
