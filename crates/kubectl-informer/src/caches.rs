@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube_informer::{
-    ErrorReport, NotSynced, NotSyncedReason, SharedInformer, SharedInformerFactory, Untyped,
+    ErrorReport, NotSynced, NotSyncedReason, SharedInformer, SharedInformerFactory, State, Untyped,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -24,6 +24,32 @@ const MOMENT: Duration = Duration::from_millis(300);
 /// How often the progress line is updated.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
+/// The number of error reports that wait to be read. They are read before anything else, so that
+/// more than a few wait only while the output is blocked.
+const REPORTS_MAX: usize = 64;
+
+/// The errors of informers, each with the position of its informer.
+pub(crate) type Reports = mpsc::Receiver<(usize, ErrorReport)>;
+
+/// A sender of errors.
+pub(crate) struct Reporter(mpsc::Sender<(usize, ErrorReport)>);
+
+/// Creates a bounded channel for the errors of informers.
+pub(crate) fn reports() -> (Reporter, Reports) {
+    let (sender, receiver) = mpsc::channel(REPORTS_MAX);
+    (Reporter(sender), receiver)
+}
+
+impl Reporter {
+    /// Returns the error handler for the informer at this position. If the channel is full, the
+    /// report is dropped: an informer repeats what persists, and its status always has the last
+    /// error.
+    pub(crate) fn of(&self, place: usize) -> impl Fn(&ErrorReport) + Send + Sync + 'static {
+        let sender = self.0.clone();
+        move |report| drop(sender.try_send((place, report.clone())))
+    }
+}
+
 /// A type and its informer.
 pub(crate) struct Cache {
     pub(crate) of: Arc<Type>,
@@ -35,7 +61,7 @@ pub(crate) struct Cache {
 pub(crate) struct Caches {
     pub(crate) all: Vec<Cache>,
     pub(crate) namespaces: Vec<String>,
-    pub(crate) errors: mpsc::UnboundedReceiver<(usize, ErrorReport)>,
+    pub(crate) errors: Reports,
     factory: SharedInformerFactory,
     started: Instant,
 }
@@ -46,23 +72,31 @@ impl Caches {
         cluster: &Cluster,
         scope: &scope::Options,
     ) -> Result<Self, String> {
-        let namespaces = scope.namespaces(cluster)?;
+        Ok(Self::within(chosen, cluster, scope, scope.namespaces(cluster)?))
+    }
+
+    /// Creates informers for these namespaces instead of those of the scope.
+    pub(crate) fn within<'a>(
+        chosen: impl Iterator<Item = &'a Chosen>,
+        cluster: &Cluster,
+        scope: &scope::Options,
+        namespaces: Vec<String>,
+    ) -> Self {
         // Objects are printed as the server sends them, including fields that this client does not
         // know.
         let factory =
             SharedInformerFactory::builder(cluster.client.clone()).protobuf(false).build();
-        let (tell, errors) = mpsc::unbounded_channel();
+        let (reporter, errors) = reports();
         let build = |(place, each): (usize, &Chosen)| {
-            let tell = tell.clone();
             let informer = each
                 .informer(&factory, scope, &namespaces)
-                .on_error(move |report| drop(tell.send((place, report.clone()))))
+                .on_error(reporter.of(place))
                 .build()
                 .cast::<Untyped>();
             Cache { of: each.of.clone(), informer }
         };
         let all = chosen.enumerate().map(build).collect();
-        Ok(Self { all, namespaces, errors, factory, started: Instant::now() })
+        Self { all, namespaces, errors, factory, started: Instant::now() }
     }
 
     pub(crate) fn start(&mut self) {
@@ -123,12 +157,34 @@ impl Caches {
             .then(|| plain::message(error, &asked))
     }
 
+    /// Returns a line about the current problem of one of the informers, if there is one.
+    pub(crate) fn trouble(&self, cluster: &Cluster, counts: impl Fn(usize) -> bool) -> String {
+        let mut each = self.all.iter().enumerate().filter(|(place, _)| counts(*place));
+        let troubled = each.find_map(|(_, cache)| match cache.informer.state() {
+            State::BackingOff { why, .. } => Some((cache, why)),
+            _ => None,
+        });
+        let Some((cache, why)) = troubled else { return String::new() };
+        let asked = Asked {
+            of: &cache.of,
+            namespaces: &self.namespaces,
+            place: &cluster.place,
+            during: None,
+        };
+        format!("▲ {}: trying again\n", plain::problem(&why, &asked))
+    }
+
     fn show_progress(&self, cluster: &Cluster, screen: &mut Screen) {
         let informed = |cache: &Cache| cache.informer.status();
         let informers: Vec<_> = self
             .all
             .iter()
-            .map(|cache| Informed { of: &cache.of, status: informed(cache) })
+            .map(|cache| Informed {
+                of: &cache.of,
+                name: None,
+                matching: None,
+                status: informed(cache),
+            })
             .collect();
         let context = Context {
             place: &cluster.place,
@@ -177,11 +233,38 @@ impl Drop for Caches {
 #[cfg(test)]
 mod tests {
     use embedded_apiserver::{ApiServer, Fault, Verb};
+    use k8s_openapi::api::core::v1::Pod;
 
     use super::*;
     use crate::chosen::choose;
 
     const LIMIT: Duration = Duration::from_millis(50);
+
+    #[tokio::test(start_paused = true)]
+    async fn reports_that_are_not_read_are_bounded() {
+        let server = ApiServer::start();
+        for verb in [Verb::List, Verb::Watch] {
+            server.faults().on(verb).resource("pods").always().inject(Fault::status(500));
+        }
+        let factory = SharedInformerFactory::new(server.client());
+        let (reporter, mut reports) = reports();
+        let (report, told) = (reporter.of(3), mpsc::channel(1));
+        let (first, mut first_told) = told;
+        let informer = factory
+            .builder_with::<kube_core::DynamicObject>(&kube_core::ApiResource::erase::<Pod>(&()))
+            .on_error(move |error| drop(first.try_send(error.clone())))
+            .build();
+        factory.start();
+        let error = first_told.recv().await.unwrap();
+        drop(informer);
+        (0..REPORTS_MAX + 10).for_each(|_| report(&error));
+        let mut waiting = 0;
+        while let Ok((place, _)) = reports.try_recv() {
+            assert_eq!(place, 3);
+            waiting += 1;
+        }
+        assert_eq!(waiting, REPORTS_MAX);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn it_gives_up_with_the_reason() {

@@ -1,6 +1,7 @@
 //! Creates a client from a kubeconfig, from a pod's service account, or for an embedded cluster.
 
 mod credentials;
+mod flags;
 mod plugin;
 mod proxy;
 
@@ -9,11 +10,13 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use embedded_apiserver::ApiServer;
 use http::Uri;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
 use tokio::task::JoinHandle;
 
+use self::flags::Flags;
 use crate::demo;
 
 /// Which cluster, and as whom.
@@ -46,9 +49,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "GROUP", requires = "act_as")]
     as_group: Vec<String>,
 
+    #[command(flatten)]
+    flags: Flags,
+
     /// An embedded API server with a small living cluster, in this process. Without a kubeconfig, watch
     /// and top show it on a terminal; all other commands, and watch and top in a pipe, are an error.
     #[arg(long, conflicts_with_all = ["kubeconfig", "context", "cluster", "user", "as_group"])]
+    #[arg(conflicts_with_all = ["server", "token", "certificate_authority", "tls_server_name"])]
     embedded: bool,
 }
 
@@ -87,6 +94,7 @@ impl fmt::Display for Place {
 struct Demo {
     /// Whether the user asked for it, as opposed to a fallback.
     asked: bool,
+    server: ApiServer,
     life: JoinHandle<()>,
 }
 
@@ -125,8 +133,12 @@ impl Cluster {
         if options.embedded {
             return Ok(Some(Self::embedded(options)));
         }
+        options.flags.check()?;
         if let Some(sources) = Sources::find(options)? {
             return Self::from_kubeconfig(&sources, options).await.map(Some);
+        }
+        if options.flags.name_a_server() {
+            return Self::from_kubeconfig(&Sources(Vec::new()), options).await.map(Some);
         }
         if in_cluster() {
             return Self::from_service_account(options).await.map(Some);
@@ -140,6 +152,12 @@ impl Cluster {
                      name one with --kubeconfig FILE or $KUBECONFIG, or put it at ~/.kube/config"
                 ));
             }
+        }
+        if let Some(flag) = options.flags.without_server() {
+            return Err(format!(
+                "{flag}: there is no kubeconfig with a server that it could apply to\n\
+                 name the server with --server URL, or a kubeconfig with --kubeconfig FILE"
+            ));
         }
         Ok(None)
     }
@@ -158,6 +176,11 @@ impl Cluster {
         self.demo.is_some()
     }
 
+    /// Returns the server of the embedded cluster.
+    pub(crate) fn server(&self) -> Option<&ApiServer> {
+        self.demo.as_ref().map(|demo| &demo.server)
+    }
+
     /// Returns whether commands show all namespaces by default. They do for the embedded cluster,
     /// which is small; a real one may be large.
     pub(crate) fn shows_everything(&self) -> bool {
@@ -166,7 +189,7 @@ impl Cluster {
 
     /// Connects to a test's server in the same process, which works while time is paused.
     #[cfg(test)]
-    pub(crate) fn of(server: &embedded_apiserver::ApiServer) -> Self {
+    pub(crate) fn of(server: &ApiServer) -> Self {
         let place = Place { address: "embedded".to_owned(), origin: "in this process".to_owned() };
         Self { client: server.client(), namespace: "default".to_owned(), place, demo: None }
     }
@@ -177,19 +200,19 @@ impl Cluster {
             Some(user) => server.client_as(user.as_str()),
             None => server.client(),
         };
-        let life = tokio::spawn(demo::live(server, None));
+        let life = tokio::spawn(demo::live(server.clone(), None));
         Self {
             client,
             namespace: "default".to_owned(),
             place: Place { address: "embedded".to_owned(), origin: "in this process".to_owned() },
-            demo: Some(Demo { asked: options.embedded, life }),
+            demo: Some(Demo { asked: options.embedded, server, life }),
         }
     }
 
     async fn from_kubeconfig(sources: &Sources, options: &Options) -> Result<Self, String> {
-        let kubeconfig = sources.read()?;
+        let mut kubeconfig = sources.read()?;
         let context = options.context.clone().or_else(|| kubeconfig.current_context.clone());
-        let chosen = KubeConfigOptions {
+        let mut chosen = KubeConfigOptions {
             context: options.context.clone(),
             cluster: options.cluster.clone(),
             user: options.user.clone(),
@@ -200,6 +223,7 @@ impl Cluster {
         sources.must_have("context", options.context.as_ref(), &contexts)?;
         sources.must_have("cluster", options.cluster.as_ref(), &clusters)?;
         sources.must_have("user", options.user.as_ref(), &users)?;
+        options.flags.apply(&mut kubeconfig, &mut chosen);
         let proxy = proxy::named(&kubeconfig, context.as_deref(), options.cluster.as_deref());
         let config = Config::from_custom_kubeconfig(kubeconfig, &chosen).await;
         let mut config = config.map_err(|error| sources.unusable(&error, &contexts))?;
@@ -210,6 +234,10 @@ impl Cluster {
             Some(context) if !context.is_empty() => format!("context {context} of {sources}"),
             _ => sources.to_string(),
         };
+        if options.flags.name_a_server() {
+            let other = if sources.0.is_empty() { String::new() } else { format!(", {origin}") };
+            origin = format!("--server{other}");
+        }
         if let Some(host) = config.proxy_url.as_ref().and_then(Uri::host) {
             origin.push_str(&format!(", through the proxy {host}"));
         }
@@ -217,9 +245,10 @@ impl Cluster {
     }
 
     async fn from_service_account(options: &Options) -> Result<Self, String> {
-        let config = Config::incluster().map_err(|error| {
+        let mut config = Config::incluster().map_err(|error| {
             format!("this is a pod, but its service account cannot be used: {error}")
         })?;
+        options.flags.apply_in_pod(&mut config);
         Self::new(config, "this pod's service account".to_owned(), options).await
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::{Instant, sleep_until};
+
 /// Parses a duration as Go and kubectl do: `5s`, `1m30s`, `500ms`, `2h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "a time is written as 500ms, 30s, 5m or 1h30m".to_owned();
@@ -31,6 +33,14 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         return Err("a time must be more than zero, such as 500ms or 30s".to_owned());
     }
     Ok(total)
+}
+
+/// Waits until a deadline, or forever if there is none.
+pub(crate) async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod by;
 mod list;
+mod sort;
 
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -11,7 +12,8 @@ use jiff::Timestamp;
 use kube_informer::{Object, Untyped};
 
 use self::by::By;
-use self::list::Items;
+use self::list::{Items, value};
+use self::sort::SortBy;
 use crate::caches::{Cache, Caches};
 use crate::chosen::{Chosen, choose};
 use crate::columns::columns;
@@ -24,13 +26,15 @@ use crate::screen::{Screen, written};
 use crate::signals::Stop;
 use crate::status::counted;
 use crate::table::Table;
-use crate::{connect, record, scope};
+use crate::tree::{self, Follow};
+use crate::{connect, labels, scope};
 
 /// Prints objects from the cache of an informer that has all of them.
 ///
 /// What it prints is what `kubectl get` prints, for the types that most people use. It is read as
 /// programs that use informers read: listed once, then looked up by name or through an index in
 /// memory.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -49,6 +53,17 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FIELD[=VALUE]", conflicts_with_all = ["selector", "field_selector"])]
     by: Option<By>,
 
+    /// Sorts the objects by this field, as kubectl does: `.metadata.creationTimestamp`,
+    /// `{.status.startTime}`. Numbers, quantities and digits in names are sorted by their value.
+    #[arg(long, value_name = "JSONPATH")]
+    sort_by: Option<SortBy>,
+
+    /// Prints one object, TYPE/NAME, and everything that it owns, directly or through others, as a
+    /// tree. `watch --tree` follows it.
+    #[arg(long, conflicts_with_all = ["names", "by", "sort_by", "output", "stats", "labels"])]
+    #[arg(conflicts_with_all = ["selector", "field_selector"])]
+    tree: bool,
+
     /// Gives up when the objects are not all there after this time, with 2.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     timeout: Duration,
@@ -62,11 +77,14 @@ pub(crate) struct Options {
     #[arg(help_heading = "Output")]
     output: Output,
 
+    #[command(flatten)]
+    labels: labels::Options,
+
     /// No line of titles.
     #[arg(long, help_heading = "Output")]
     no_headers: bool,
 
-    /// What kubectl's users may type: another command does it here.
+    /// A flag of kubectl's. The error names the command that does it here.
     #[arg(short, long, hide = true)]
     watch: bool,
 
@@ -83,9 +101,11 @@ Examples:
   kubectl informer get pods
   kubectl informer get deploy,svc -n shop -l app=web -o wide
   kubectl informer get pods web-1 web-2 -o yaml
+  kubectl informer get pods -L app --sort-by .metadata.creationTimestamp
   kubectl informer get pods -o jsonpath='{.items[*].metadata.name}'
   kubectl informer get pods -A --by spec.nodeName=worker-1     # through an index
   kubectl informer get pods -A --by spec.nodeName              # how many on each node
+  kubectl informer get --tree deploy/web                       # and everything that it owns
   kubectl informer get pods -A --stats -o name | wc -l         # what caching them takes
 
 Exit codes: 0, also if there are no objects; 1 if one that was named is not there; 2 on an error.";
@@ -109,11 +129,22 @@ pub(crate) async fn get(options: Options) -> Result<Outcome, String> {
         let types = &options.types;
         return Err(format!("get looks once: `kubectl informer watch {types}` goes on looking"));
     }
+    options.output.check(&options.labels)?;
     let mut stop = Stop::new()?;
     let mut screen = Screen::new(true, crate::color::When::Auto.on(&io::stderr()));
     let cluster = Cluster::connect(&options.connect).await?;
     if let Some(notice) = cluster.notice() {
         screen.note(&notice);
+    }
+    if options.tree {
+        let request = tree::Request {
+            root: &options.types,
+            scope: &options.scope,
+            headers: !options.no_headers,
+            patience: options.timeout,
+            follow: Follow::Once,
+        };
+        return tree::tree(request, cluster, screen, stop).await;
     }
     let wanted = tokio::select! {
         biased;
@@ -247,10 +278,15 @@ async fn print(
 ) -> Result<io::Result<()>, String> {
     let types: Vec<&Type> = caches.all.iter().map(|cache| &*cache.of).collect();
     let pairs = types.iter().zip(found);
-    let items =
+    let mut items =
         Items(pairs.flat_map(|(of, each)| each.objects.iter().map(|it| (*of, it))).collect());
     // A single named object is printed as itself, everything else as a list.
     let single = matches!(wanted, [only] if only.names.len() == 1) && items.0.len() <= 1;
+    let tables = matches!(options.output, Output::Text { .. });
+    // As in kubectl, each table is sorted by itself, and a list across its types.
+    if let Some(by) = options.sort_by.as_ref().filter(|_| !tables && !single) {
+        items.0 = by.sort(items.0, |(of, object)| value(of, object))?;
+    }
     match &options.output {
         Output::Text { wide } => {
             let now = Timestamp::now();
@@ -258,11 +294,14 @@ async fn print(
             for (of, each) in types.iter().zip(found).filter(|(_, each)| !each.objects.is_empty()) {
                 let columns = columns(&cluster.client, of).await;
                 let namespaces = of.namespaced && caches.namespaces.len() != 1;
-                let mut table = Table::new(&columns, *wide, namespaces);
+                let mut table = Table::new(&columns, &options.labels, *wide, namespaces);
                 let kind = (types.len() > 1).then(|| of.singular_name());
-                for object in &each.objects {
-                    let value = record::parsed(&record::complete(object, of)?)?;
-                    table.row(&columns, object, kind.as_deref(), &value, now);
+                let mut objects: Vec<_> = each.objects.iter().collect();
+                if let Some(by) = &options.sort_by {
+                    objects = by.sort(objects, |object| value(of, object))?;
+                }
+                for object in objects {
+                    table.row(&columns, object, kind.as_deref(), &value(of, object)?, now);
                 }
                 let gap = if std::mem::take(&mut first) { Ok(()) } else { out.write_all(b"\n") };
                 if let Err(error) = gap.and_then(|()| table.write(out, !options.no_headers)) {
@@ -284,7 +323,7 @@ async fn print(
             let names: Vec<_> = columns.names().collect();
             let mut table = Table::plain(&names);
             for (of, object) in &items.0 {
-                table.push(&columns.row(&record::parsed(&record::complete(object, of)?)?));
+                table.push(&columns.row(&value(of, object)?));
             }
             Ok(table.write(out, !options.no_headers))
         }

@@ -4,8 +4,10 @@ mod color;
 mod duration;
 mod outcome;
 mod signals;
+mod terminal;
 
 mod cells;
+mod labels;
 mod syntax;
 mod table;
 
@@ -29,13 +31,22 @@ mod scope;
 
 mod chosen;
 
+mod live;
 mod record;
 mod screen;
+
+mod keys;
 
 mod format;
 mod status;
 
 mod caches;
+
+mod tree;
+
+mod metrics;
+
+mod ui;
 
 mod watch;
 

@@ -1,5 +1,6 @@
 //! An event, as the tool shows it.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -36,7 +37,6 @@ pub(crate) struct Watched {
 }
 
 /// An event.
-#[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) happened: Happened,
     pub(crate) watched: Watched,
@@ -47,6 +47,11 @@ pub(crate) struct Record {
     /// Whether the deletion itself was missed, and detected later.
     pub(crate) final_state_unknown: bool,
     pub(crate) time: Timestamp,
+    /// The parsed object. Conditions, columns, notes and differences all read it, and parsing is the
+    /// most expensive part of showing an event.
+    value: OnceCell<Result<Value, String>>,
+    /// The parsed state before an update.
+    old_value: OnceCell<Result<Value, String>>,
 }
 
 impl Record {
@@ -61,6 +66,8 @@ impl Record {
             initial: false,
             final_state_unknown: false,
             time,
+            value: OnceCell::new(),
+            old_value: OnceCell::new(),
         };
         match event {
             Event::Added { initial, .. } => record.initial = initial,
@@ -105,19 +112,29 @@ impl Record {
         self.old.as_ref().map(|old| complete(old, &self.watched.of))
     }
 
-    /// Returns the parsed object.
-    pub(crate) fn value(&self) -> Result<Value, String> {
-        parsed(&self.json()?)
+    /// Returns the parsed object. It is parsed at the first call.
+    pub(crate) fn value(&self) -> Result<&Value, String> {
+        self.value.get_or_init(|| parsed(&self.json()?)).as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the parsed state before an update.
-    pub(crate) fn old_value(&self) -> Option<Result<Value, String>> {
-        self.old_json().map(|json| parsed(&json?))
+    /// Returns the parsed state before an update. It is parsed at the first call.
+    pub(crate) fn old_value(&self) -> Option<Result<&Value, String>> {
+        let old = self.old.as_ref()?;
+        let parse = || parsed(&complete(old, &self.watched.of)?);
+        Some(self.old_value.get_or_init(parse).as_ref().map_err(Clone::clone))
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The number of objects that this thread has parsed.
+    pub(crate) static PARSES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// Parses an object.
 pub(crate) fn parsed(json: &str) -> Result<Value, String> {
+    #[cfg(test)]
+    PARSES.set(PARSES.get() + 1);
     serde_json::from_str(json).map_err(|error| format!("an object cannot be read: {error}"))
 }
 

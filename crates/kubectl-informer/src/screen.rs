@@ -75,7 +75,14 @@ impl Screen {
         self.line = None;
     }
 
-    fn clear(&mut self) {
+    /// Returns the width of the status line.
+    pub(crate) fn columns() -> usize {
+        let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
+        usize::from(width)
+    }
+
+    /// Erases the status line until it is drawn again.
+    pub(crate) fn clear(&mut self) {
         if let Some(line) = self.line.as_mut().filter(|line| line.drawn) {
             line.drawn = false;
             let _ = write!(io::stderr(), "\r\x1b[K");
@@ -83,12 +90,12 @@ impl Screen {
     }
 
     fn draw(&mut self) {
+        let width = Self::columns();
         let Some(line) = &mut self.line else { return };
         if line.pieces.is_empty() {
             return;
         }
-        let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
-        let text = fit(&line.pieces, usize::from(width), line.colour);
+        let text = fit(&line.pieces, width, line.colour);
         line.drawn = true;
         // A single write, so that no other output comes between.
         let _ = io::stderr().write_all(format!("\r\x1b[K{text}").as_bytes());

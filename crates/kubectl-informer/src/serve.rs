@@ -8,8 +8,8 @@ use clap::Args;
 use embedded_apiserver::{ApiServer, Identity, Listening};
 use jiff::Timestamp;
 
-use crate::demo;
 use crate::signals::Stop;
+use crate::{demo, ui};
 
 /// Runs an embedded Kubernetes API server until Ctrl-C or SIGTERM
 ///
@@ -75,6 +75,9 @@ pub(crate) struct Options {
     #[arg(long)]
     plain: bool,
 
+    #[command(flatten)]
+    ui: ui::Options,
+
     /// The administrator's bearer token. Other users of this machine may see the arguments of a
     /// command: better leave it to the server, which makes one up, or keeps that of the kubeconfig.
     #[arg(long, value_name = "TOKEN")]
@@ -106,6 +109,11 @@ pub(crate) async fn serve(options: &Options) -> Result<(), String> {
         format!("{error}\nsay where to write it with --kubeconfig FILE; its directory must exist")
     })?;
     announce(&listening, &options.kubeconfig)?;
+    // It is shown by informers in this process, which suffer from faults like any client.
+    let ui = options.ui.serve_demo(&server).await?;
+    if let Some(ui) = &ui {
+        print(&ui.line())?;
+    }
     tell(&format!("{}; Ctrl-C ends it", how_to_use(&options.kubeconfig)));
     tokio::select! {
         biased;
@@ -274,6 +282,11 @@ fn announce(listening: &Listening, kubeconfig: &Path) -> Result<(), String> {
         listening.url(),
         kubeconfig.display()
     );
+    print(&line)
+}
+
+/// Prints a line for programs and people.
+fn print(line: &str) -> Result<(), String> {
     let mut out = io::stdout();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
         // The reader has closed the pipe. The kubeconfig has the same information.

@@ -2,6 +2,8 @@
 
 use tokio::signal;
 
+use crate::terminal;
+
 /// The exit code that shells use for a program that SIGINT has ended.
 #[cfg(unix)]
 const INTERRUPTED: i32 = 130;
@@ -25,6 +27,7 @@ impl Stop {
             // not being read.
             again.recv().await;
             again.recv().await;
+            terminal::leave();
             std::process::exit(INTERRUPTED);
         });
         Ok(Self {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use kube_informer::{Error, InformerStatus, State};
 use tokio::time::Instant;
 
+use crate::cells::width;
 use crate::color::{BOLD, DIM, GREEN, RED, YELLOW};
 use crate::connect::Place;
 use crate::discovery::Type;
@@ -14,6 +15,10 @@ use crate::screen::Pieces;
 /// A type and the status of its informer.
 pub(crate) struct Informed<'a> {
     pub(crate) of: &'a Type,
+    /// The name of the object, if only one was chosen.
+    pub(crate) name: Option<&'a str>,
+    /// The number of objects that pass the filters by name, if there are any filters.
+    pub(crate) matching: Option<usize>,
     pub(crate) status: InformerStatus,
 }
 
@@ -86,12 +91,10 @@ fn well(informers: &[Informed<'_>]) -> Pieces {
     } else {
         vec![("○ connecting".to_owned(), Some(YELLOW))]
     };
-    let each = |informed: &Informed<'_>| match informed.status.objects {
-        1 => format!("1 {}", informed.of.kind.to_lowercase()),
-        objects => format!("{} {}", grouped(objects as u64), informed.of.plural),
-    };
-    let counts: Vec<_> = informers.iter().map(each).collect();
-    line.push((format!("  {}", counts.join(", ")), Some(BOLD)));
+    let counts: Vec<_> = informers.iter().map(Informed::count).collect();
+    let matched = informers.iter().any(|each| each.matching.is_some());
+    let verb = if matched { " match" } else { "" };
+    line.push((format!("  {}{verb}", counts.join(", ")), Some(BOLD)));
     let failed: usize = informers.iter().map(|each| each.status.failed).sum();
     if failed > 0 {
         line.push((format!(" · {failed} unreadable"), Some(RED)));
@@ -104,6 +107,48 @@ fn well(informers: &[Informed<'_>]) -> Pieces {
         line.push((format!(" · as of {} ago", seconds(stale)), None));
     }
     line
+}
+
+impl Informed<'_> {
+    /// Formats the number of objects: `12 pods`, `3 of 12 pods`. A single object that was chosen is
+    /// named.
+    fn count(&self) -> String {
+        let objects = self.status.objects;
+        match (self.name, self.matching, objects) {
+            (Some(name), _, 0) => format!("waiting for {}/{name}", self.of.singular_name()),
+            (Some(name), _, 1) => format!("{}/{name}", self.of.singular_name()),
+            (_, Some(matching), _) => {
+                let (matching, all) = (grouped(matching as u64), grouped(objects as u64));
+                format!("{matching} of {all} {}", self.of.plural)
+            }
+            (_, None, 1) => format!("1 {}", self.of.kind.to_lowercase()),
+            _ => format!("{} {}", grouped(objects as u64), self.of.plural),
+        }
+    }
+}
+
+/// Returns the line to show while events are held back.
+pub(crate) fn paused(held: usize, merged: u64, filtered: bool) -> Pieces {
+    let mut line = vec![("‖ paused".to_owned(), Some(YELLOW))];
+    let most = if filtered { "up to " } else { "" };
+    line.push(match held as u64 {
+        0 => ("  nothing has happened since".to_owned(), None),
+        held => (format!("  {most}{} held", counted(held, "event")), Some(BOLD)),
+    });
+    if merged > 0 {
+        line.push((format!(", {} merged by object", grouped(merged)), None));
+    }
+    line.push((" · space resumes".to_owned(), Some(DIM)));
+    line
+}
+
+/// Adds a hint at the key for help, if there is room for it.
+pub(crate) fn hint(line: &mut Pieces, columns: usize) {
+    const HINT: &str = " · ? for keys";
+    let taken: usize = line.iter().map(|(piece, _)| width(piece)).sum();
+    if taken + width(HINT) < columns {
+        line.push((HINT.to_owned(), Some(DIM)));
+    }
 }
 
 fn trouble(informed: &Informed<'_>, until: Instant, why: &Error, context: &Context<'_>) -> Pieces {
@@ -165,6 +210,31 @@ pub(crate) fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn text(line: &Pieces) -> String {
+        line.iter().map(|(piece, _)| piece.as_str()).collect()
+    }
+
+    #[test]
+    fn a_pause_says_what_is_held() {
+        let paused = |held, merged, filtered| text(&paused(held, merged, filtered));
+        assert_eq!(paused(0, 0, false), "‖ paused  nothing has happened since · space resumes");
+        assert_eq!(paused(1, 0, false), "‖ paused  1 event held · space resumes");
+        assert_eq!(paused(7, 0, true), "‖ paused  up to 7 events held · space resumes");
+        let many = paused(1030, 2040, false);
+        assert_eq!(many, "‖ paused  1,030 events held, 2,040 merged by object · space resumes");
+    }
+
+    #[test]
+    fn a_hint_is_added_if_there_is_room() {
+        for (columns, expected) in
+            [(80, "● live · ? for keys"), (20, "● live · ? for keys"), (19, "● live")]
+        {
+            let mut line = vec![("● live".to_owned(), None)];
+            hint(&mut line, columns);
+            assert_eq!(text(&line), expected, "{columns}");
+        }
+    }
 
     #[test]
     fn numbers_are_for_people() {

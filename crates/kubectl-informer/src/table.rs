@@ -8,9 +8,10 @@ use kube_informer::{Object, Untyped};
 use serde_json::Value;
 
 use crate::cells::{one_line, width};
+use crate::labels;
 
 /// The space between columns.
-const GAP: usize = 3;
+pub(crate) const GAP: usize = 3;
 
 /// The minimum width of a column, including the space after it.
 const WIDTH_MIN: usize = 6;
@@ -21,19 +22,26 @@ pub(crate) struct Table {
     /// The positions of an object's cells that are shown.
     shown: Vec<usize>,
     namespaces: bool,
+    labels: labels::Options,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(columns: &Columns, wide: bool, namespaces: bool) -> Self {
+    pub(crate) fn new(
+        columns: &Columns,
+        labels: &labels::Options,
+        wide: bool,
+        namespaces: bool,
+    ) -> Self {
         let shown: Vec<_> =
             columns.definitions().enumerate().filter(|(_, column)| wide || !column.wide).collect();
         let namespace = namespaces.then(|| "NAMESPACE".to_owned());
         let titles = shown.iter().map(|(_, column)| column.name.to_uppercase());
         Self {
-            titles: namespace.into_iter().chain(titles).collect(),
+            titles: namespace.into_iter().chain(titles).chain(labels.titles()).collect(),
             shown: shown.iter().map(|(place, _)| *place).collect(),
             namespaces,
+            labels: labels.clone(),
             rows: Vec::new(),
         }
     }
@@ -41,7 +49,13 @@ impl Table {
     /// Creates a table of plain rows.
     pub(crate) fn plain(titles: &[&str]) -> Self {
         let titles = titles.iter().map(ToString::to_string).collect();
-        Self { titles, shown: Vec::new(), namespaces: false, rows: Vec::new() }
+        Self {
+            titles,
+            shown: Vec::new(),
+            namespaces: false,
+            labels: labels::Options::default(),
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row as it is.
@@ -66,7 +80,8 @@ impl Table {
         let shown = self.shown.iter();
         let cells =
             shown.map(|&place| cells.get_mut(place).map(std::mem::take).unwrap_or_default());
-        let row = namespace.into_iter().chain(cells).map(|cell| one_line(&cell)).collect();
+        let cells = namespace.into_iter().chain(cells).chain(self.labels.cells(value));
+        let row = cells.map(|cell| one_line(&cell)).collect();
         self.rows.push(row);
     }
 

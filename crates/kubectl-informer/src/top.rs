@@ -1,7 +1,8 @@
 //! `top`: shows the objects and types that change most.
 
+mod minute;
+
 mod count;
-mod live;
 mod run;
 mod show;
 
@@ -19,6 +20,9 @@ use crate::{connect, scope};
 ///
 /// On a terminal it goes on until Ctrl-C, new every second; elsewhere it looks for ten seconds and
 /// prints one table. It counts from the moment when everything that was there is known.
+///
+/// Keys on a terminal: q ends, space pauses the display while counting goes on, / filters names,
+/// ? helps.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Options {

@@ -3,7 +3,7 @@
 //! The syntax includes that of `kubectl wait --for`, and what users are likely to guess.
 
 mod parse;
-mod quantity;
+pub(crate) mod quantity;
 
 use std::fmt;
 use std::str::FromStr;

@@ -249,6 +249,41 @@ fn scripts_are_what_their_shells_read() {
     assert!(cluster.fails(&["completion", "cmd"]).contains("powershell"));
 }
 
+/// Examples are on one line each, at 80 columns as well, with the characters that were written.
+#[test]
+fn examples_in_manual_pages_can_be_copied() {
+    let cluster = Cluster::new("completion-man-copy", SHOP);
+    for command in COMMANDS {
+        let help = cluster.prints(&[command, "--help"]);
+        // `serve` has its examples in its description.
+        let text = match help.split_once("Examples:\n") {
+            Some((_, text)) => text.lines().take_while(|line| !line.ends_with(':')).collect(),
+            None => help.lines().take_while(|line| !line.starts_with("Usage:")).collect::<Vec<_>>(),
+        };
+        let examples: Vec<_> = text.iter().filter(|line| line.starts_with("  ")).collect();
+        assert!(!examples.is_empty(), "{command}");
+        let source = cluster.directory.join(format!("{command}.1"));
+        std::fs::write(&source, cluster.prints(&["man", command])).unwrap();
+        for (formatter, arguments) in
+            [("man", &["-l"][..]), ("groff", &["-man", "-Tutf8", "-P-cbou"]), ("mandoc", &[])]
+        {
+            let mut show = Command::new(formatter);
+            show.args(arguments).arg(&source).env("MANWIDTH", "80").env("LC_ALL", "C.UTF-8");
+            let Ok(output) = show.env("MAN_KEEP_FORMATTING", "").stdin(Stdio::null()).output()
+            else {
+                println!("not tried with {formatter}, which is not installed");
+                continue;
+            };
+            let page = ran(output).out;
+            for example in &examples {
+                let shown = page.lines().any(|line| line.trim() == example.trim());
+                assert!(shown, "{formatter} {command}: {example}\n{page}");
+            }
+            assert!(!page.contains('\u{2010}'), "{formatter} {command}: {page}");
+        }
+    }
+}
+
 #[test]
 fn there_is_a_manual_page_for_each_command() {
     let cluster = Cluster::new("completion-man", SHOP);

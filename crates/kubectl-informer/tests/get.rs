@@ -116,6 +116,7 @@ fn it_prints_what_kubectl_prints() {
     for arguments in [
         // First, because its ages are in a middle column, which widens once they have three digits.
         "pods -n shop -o wide",
+        "pods -n shop -o wide --show-labels -L app,none",
         "pods",
         "po -n shop",
         "pods -A",
@@ -151,6 +152,14 @@ fn it_prints_what_kubectl_prints() {
         "pods -n shop nope other -o json",
         "pods -A -o json",
         "pods,deploy -A -o yaml",
+        "pods -A --show-labels",
+        "pods,deploy -A -L app -L example.com/tier --show-labels",
+        "pods -n shop --no-headers -L app,,app",
+        "pods -A --sort-by .metadata.labels.app",
+        "pods -n shop --sort-by {.spec.nodeName}",
+        "pods -n shop --sort-by spec.containers[0].image -o name",
+        "pods,deploy -n shop --sort-by {.metadata.name} -o jsonpath={.items[*].metadata.name}",
+        "cups blue --sort-by .nope -o json",
         "pods -n nowhere",
         // A tilde stands for a space within a word.
         "pods -A -o jsonpath={.items[*].metadata.name}",

@@ -68,12 +68,15 @@ fn it_names_what_changes_and_in_which_fields() {
     let rows: Vec<Vec<_>> = ran.out.lines().map(|line| line.split_whitespace().collect()).collect();
     let row = |first: &str| rows.iter().find(|row| row.first() == Some(&first)).unwrap();
     assert_eq!(row("configmaps")[1], "2");
-    assert_eq!(&row("configmaps")[3], &"0");
-    assert_ne!(row("configmaps")[4], "0");
+    // The rates since the start and in the last minute, and the numbers of additions and updates.
+    assert_ne!(row("configmaps")[3], "0");
+    assert_eq!(row("configmaps")[2], row("configmaps")[3]);
+    assert_eq!(row("configmaps")[4], "0");
+    assert_ne!(row("configmaps")[5], "0");
     assert_eq!(row("nodes")[2], "0");
     let busiest: Vec<_> = rows.iter().skip_while(|row| row.first() != Some(&"CHANGES")).collect();
     assert_eq!(busiest.len(), 2, "{}", ran.out);
-    assert_eq!(busiest[1][2..5], ["ConfigMap", "default/busy", ".data.colour"]);
+    assert_eq!(busiest[1][3..6], ["ConfigMap", "default/busy", ".data.colour"]);
 }
 
 #[test]
@@ -85,6 +88,8 @@ fn programs_get_json() {
     assert!(updated > 0);
     assert_eq!(top["changes"], updated);
     assert_eq!(top["types"][0]["objects"], 2);
+    let rates = &top["types"][0];
+    assert_eq!(rates["changesPerSecond"], rates["changesPerSecondInLastMinute"]);
     let seconds = top["seconds"].as_f64().unwrap();
     assert!(seconds >= least, "{top}");
     let bytes = top["types"][0]["bytesPerSecond"].as_f64().unwrap() * seconds;
@@ -139,7 +144,37 @@ fn on_a_narrow_terminal_the_numbers_that_matter_are_whole() {
     assert_eq!(terminal.wait().code(), Some(0));
     let title = terminal.seen.lines().find(|line| line.contains("TYPE")).unwrap();
     let title: Vec<_> = title.split_whitespace().collect();
-    assert_eq!(title, ["TYPE", "CHANGES/S", "ADDED", "UPDATED", "DELETED"]);
+    assert_eq!(title, ["TYPE", "LAST", "MIN/S", "ADDED", "UPDATED", "DELETED"]);
+}
+
+#[test]
+fn keys_pause_filter_help_and_end() {
+    let cluster = Cluster::new("top-keys", MAPS);
+    let mut terminal = Terminal::start(cluster.command(&["top", "cm"]), 100);
+    terminal.shows("nothing changed in ");
+    assert!(!terminal.echoes());
+    terminal.types("?");
+    terminal.shows("  q  ends              space  pauses the display, and resumes\r\n");
+    terminal.types("? ");
+    terminal.shows("‖ paused: counting goes on · space resumes\r\nnothing changed in ");
+    change(&cluster, 1);
+    terminal.types(" ");
+    terminal.shows("1 change in ");
+    terminal.shows("default/busy");
+    terminal.types("/idle");
+    terminal.shows("filter names (Enter applies, Esc cancels): idle\r\n");
+    terminal.types("\r");
+    terminal.shows("no object that has changed matches idle\r\n");
+    terminal.signal("TSTP");
+    terminal.waits_for_stop();
+    assert!(terminal.echoes());
+    terminal.forget();
+    terminal.signal("CONT");
+    terminal.shows("1 change in ");
+    assert!(!terminal.echoes());
+    terminal.types("q");
+    assert_eq!(terminal.wait().code(), Some(0));
+    assert!(terminal.echoes());
 }
 
 #[test]

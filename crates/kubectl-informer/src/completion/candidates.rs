@@ -89,26 +89,32 @@ async fn value(arg: &Arg, before: &Before, begin: &str) -> Vec<Candidate> {
         "cluster" => beginning(begin, asked.clusters()),
         "user" => beginning(begin, asked.users()),
         "namespace" => last_of_list(begin, asked.namespaces().await),
-        "types" => match begin.rsplit_once(',').map_or(begin, |(_, last)| last).split_once('/') {
-            // `pods/web-1`: the name of an object of that type.
-            Some((of, _)) => {
-                let mut names = asked.names(of).await;
-                for name in &mut names {
-                    name.word = format!("{of}/{}", name.word);
-                }
-                last_of_list(begin, names)
-            }
-            None => last_of_list(begin, asked.types().await),
-        },
+        "types" => types(&asked, begin).await,
         "names" | "name" => match before.arguments.first() {
             Some(of) if !of.contains('/') => {
                 let names = asked.names(of).await;
                 let given = |name: &Candidate| before.arguments[1..].contains(&name.word);
                 beginning(begin, names.into_iter().filter(|name| !given(name)).collect())
             }
-            _ => Vec::new(),
+            // After `TYPE/NAME` come more of these.
+            Some(_) => types(&asked, begin).await,
+            None => Vec::new(),
         },
         _ => Vec::new(),
+    }
+}
+
+/// Completes types, or the name of an object after `pods/`.
+async fn types(asked: &Asked<'_>, begin: &str) -> Vec<Candidate> {
+    match begin.rsplit_once(',').map_or(begin, |(_, last)| last).split_once('/') {
+        Some((of, _)) => {
+            let mut names = asked.names(of).await;
+            for name in &mut names {
+                name.word = format!("{of}/{}", name.word);
+            }
+            last_of_list(begin, names)
+        }
+        None => last_of_list(begin, asked.types().await),
     }
 }
 

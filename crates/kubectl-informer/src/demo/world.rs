@@ -62,7 +62,9 @@ impl World {
 
     pub(super) fn delete(&self, resource: &str, object: &Value) {
         let (namespace, name) = (namespace(object), name(object));
-        drop(self.server.delete(resource, namespace, name));
+        // As controllers do: without a policy, a job would leave its pods behind.
+        let options = json!({"propagationPolicy": "Background"});
+        drop(self.server.delete_with(resource, namespace, name, &options));
     }
 
     /// Returns the objects that are not being deleted.

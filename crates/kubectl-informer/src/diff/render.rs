@@ -15,6 +15,9 @@ const PATHS: usize = 2;
 const PATHS_WITHOUT_WIDTH: usize = 48;
 /// The minimum number of columns for a value.
 const ROOM: usize = 24;
+/// The maximum number of changes that are shown for one update. More would push everything else off
+/// the screen; programs get all of them.
+const CHANGES_MAX: usize = 30;
 /// The narrowest supported terminal.
 const NARROWEST: usize = 40;
 
@@ -29,12 +32,14 @@ pub(super) fn render(
     width: Option<usize>,
     colour: bool,
 ) -> String {
+    let (changes, rest) = changes.split_at(changes.len().min(CHANGES_MAX));
     let width = width.map(|width| width.max(NARROWEST));
     let limit = width.map_or(PATHS_WITHOUT_WIDTH, |width| width / PATHS);
     let paths: Vec<String> = changes.iter().map(|change| change.place.to_string()).collect();
     let column = paths.iter().map(|path| cells::width(path)).filter(|path| *path <= limit).max();
     let sheet = Sheet { width, column: column.unwrap_or(0), colour };
-    changes.iter().zip(paths).map(|(change, path)| sheet.line(change, &path, secret)).collect()
+    let lines = changes.iter().zip(paths).map(|(change, path)| sheet.line(change, &path, secret));
+    lines.chain(sheet.rest(rest.len())).collect()
 }
 
 struct Sheet {
@@ -65,6 +70,17 @@ impl Sheet {
         let room = self.width.map(|width| width - start);
         let words = self.words(change, secret, room);
         format!("{INDENT}{} {path}{separator}{words}\n", self.paint(colour, sign))
+    }
+
+    /// Counts the changes that are not shown.
+    fn rest(&self, changes: usize) -> Option<String> {
+        let plural = if changes == 1 { "" } else { "s" };
+        let text = format!("… and {changes} more change{plural}: -o json has all of them");
+        let text = match self.width {
+            Some(width) => cells::keep_start(&text, width - INDENT.len()),
+            None => text,
+        };
+        (changes > 0).then(|| format!("{INDENT}{}\n", self.paint(DIM, &text)))
     }
 
     /// Formats the old value, the new one, or both.

@@ -335,3 +335,19 @@ fn programs_get_json() {
         ])
     );
 }
+
+#[test]
+fn a_large_difference_is_cut_with_a_count() {
+    let labels = |labels: usize| {
+        let labels = (0..labels).map(|n| (format!("l{n:02}"), json!("x")));
+        json!({"metadata": {"labels": labels.collect::<serde_json::Map<_, _>>()}})
+    };
+    let (old, few, more, many) = (labels(1), labels(31), labels(32), labels(90));
+    assert_eq!(lines(&diff(&old, &few)).len(), 30);
+    let cut = lines(&diff(&old, &more));
+    assert_eq!((cut.len(), cut[29].as_str()), (31, "+ .metadata.labels.l30 x"));
+    assert_eq!(cut[30], "… and 1 more change: -o json has all of them");
+    let cut = diff(&old, &many).render(Some(40), false);
+    assert_eq!(cut.lines().last().unwrap(), "    … and 59 more changes: -o json has …");
+    assert_eq!(diff(&old, &many).to_json().as_array().unwrap().len(), 89);
+}

@@ -42,6 +42,8 @@ pub(super) struct Column {
     least: usize,
     /// The number of types that have this column.
     types: usize,
+    /// Whether the user asked for this column. It is dropped after all others.
+    asked: bool,
 }
 
 impl Column {
@@ -54,7 +56,7 @@ impl Column {
             "OBJECT" => (0, 20),
             _ => (0, WIDTH_MAX),
         };
-        Self { seen: columns_of(&title), title, reserve, least, types: 1 }
+        Self { seen: columns_of(&title), title, reserve, least, types: 1, asked: false }
     }
 }
 
@@ -152,6 +154,13 @@ impl Layout {
             next = next.max(place + 1);
         }
         added
+    }
+
+    /// Keeps a column longer than those that the user did not ask for.
+    pub(super) fn keep(&mut self, title: &str) {
+        if let Some(column) = self.columns.iter_mut().rfind(|column| column.title == title) {
+            column.asked = true;
+        }
     }
 
     /// Fits lines into this width. Returns whether columns have moved.
@@ -326,6 +335,7 @@ impl Layout {
         columns.sort_by_key(|at| (self.columns[*at].types, usize::MAX - at));
         columns.retain(|at| !self.is_text(*at) || self.columns.len() <= COLUMNS_MIN);
         columns.truncate(columns.len().saturating_sub(COLUMNS_MIN));
+        columns.sort_by_key(|at| self.columns[*at].asked);
         let (mut single, common): (Vec<_>, Vec<_>) =
             columns.into_iter().partition(|at| one_kind || self.columns[*at].types == 1);
         // If there are several types, the status is dropped last among the columns that only one of

@@ -50,7 +50,7 @@ impl Note {
 pub(super) fn unseen(record: &Record) -> Result<Note, String> {
     let Some(old) = record.old_value() else { return Ok(Note::text("")) };
     let (old, new) = (old?, record.value()?);
-    let changes = diff(&old, &new);
+    let changes = diff(old, new);
     if let Some(noise) = changes.only_noise() {
         return Ok(Note::text(&one_line(&noise)));
     }

@@ -13,6 +13,7 @@ use crate::color::{self, BLUE, BOLD, DIM, GREEN, RED, Style, YELLOW, paint};
 use crate::custom_columns;
 use crate::diff::Diff;
 use crate::discovery::Type;
+use crate::labels;
 use crate::record::{Happened, Record};
 use crate::screen::Pieces;
 
@@ -57,7 +58,7 @@ struct Shown {
 
 /// The source of the cells.
 enum Source {
-    Kubectl(Columns),
+    Kubectl(Columns, labels::Options),
     Own(custom_columns::Columns),
 }
 
@@ -69,7 +70,7 @@ impl Text {
         extras: Extras,
     ) -> Self {
         let subject = Subject {
-            one_kind: types.len() == 1,
+            one_kind: types.windows(2).all(|pair| pair[0].kind == pair[1].kind),
             one_namespace: extras.one_namespace,
             events: own.is_none() && types.iter().all(|each| each.events),
         };
@@ -77,10 +78,11 @@ impl Text {
         let mut layout = Layout::new(subject, kind);
         let mut shown = Vec::new();
         for each in types {
-            let (source, cells) = columns_of_type(each, own, wide);
+            let (source, cells) = columns_of_type(each, own, wide, &extras.labels);
             layout.add(cells.iter().map(|(_, title)| title.clone()));
             shown.push((source, cells));
         }
+        extras.labels.titles().for_each(|title| layout.keep(&title));
         let mut text = Self {
             types: Vec::new(),
             titled: false,
@@ -287,9 +289,9 @@ impl Text {
         let Some(shown) = self.types.get(record.watched.place) else {
             return Err(format!("{} is of no type that is watched", record.object.key()));
         };
-        let now = shown.source.cells(&record.value()?, record.time);
+        let now = shown.source.cells(record.value()?, record.time);
         let old = match record.old_value() {
-            Some(old) => shown.source.cells(&old?, record.time),
+            Some(old) => shown.source.cells(old?, record.time),
             None => Vec::new(),
         };
         let each = shown.cells.iter().map(|place| {
@@ -317,6 +319,7 @@ fn columns_of_type(
     of: Columned,
     own: Option<&custom_columns::Columns>,
     wide: bool,
+    labels: &labels::Options,
 ) -> (Source, Vec<(usize, String)>) {
     if let Some(own) = own {
         let titles = own.names().map(str::to_owned).enumerate().collect();
@@ -325,8 +328,11 @@ fn columns_of_type(
     let each = of.columns.definitions().enumerate();
     // The name has its own place, together with the namespace.
     let each = each.filter(|(_, column)| column.name != "Name" && (wide || !column.wide));
-    let titles = each.map(|(place, column)| (place, column.name.to_uppercase())).collect();
-    (Source::Kubectl(of.columns), titles)
+    let titles = each.map(|(place, column)| (place, column.name.to_uppercase()));
+    let of_labels = labels.titles().enumerate();
+    let of_labels = of_labels.map(|(at, title)| (of.columns.definitions().count() + at, title));
+    let titles = titles.chain(of_labels).collect();
+    (Source::Kubectl(of.columns, labels.clone()), titles)
 }
 
 impl Shown {
@@ -343,7 +349,13 @@ impl Shown {
 impl Source {
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<String> {
         match self {
-            Source::Kubectl(columns) => columns.cells(object, now),
+            Source::Kubectl(columns, labels) => {
+                let mut cells = columns.cells(object, now);
+                // Labels follow the last column, even if an object has no cell in it.
+                cells.resize(columns.definitions().count(), String::new());
+                cells.extend(labels.cells(object));
+                cells
+            }
             Source::Own(columns) => columns.row(object),
         }
     }

@@ -123,7 +123,8 @@ fn metadata() -> Value {
     json!({"resourceVersion": ""})
 }
 
-fn value(of: &Type, object: &Object<Untyped>) -> Result<Value, String> {
+/// Returns an object with its kind and version.
+pub(super) fn value(of: &Type, object: &Object<Untyped>) -> Result<Value, String> {
     record::parsed(&record::complete(object, of)?)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::minute::Minute;
 use crate::record::Happened;
 
 /// The maximum number of objects to count. If there are more, those that changed least are
@@ -20,10 +21,12 @@ pub(super) struct Changes {
     pub(super) deleted: u64,
     /// The total size of these objects as JSON.
     pub(super) bytes: u64,
+    /// Those of the last minute.
+    pub(super) minute: Minute,
 }
 
 impl Changes {
-    fn count(&mut self, happened: Happened, bytes: u64) {
+    fn count(&mut self, happened: Happened, bytes: u64, at: Duration) {
         match happened {
             Happened::Add => self.added += 1,
             Happened::Update => self.updated += 1,
@@ -31,6 +34,7 @@ impl Changes {
             Happened::Resync => return,
         }
         self.bytes += bytes;
+        self.minute.count(at);
     }
 
     pub(super) fn all(&self) -> u64 {
@@ -71,22 +75,23 @@ impl Counts {
         Self { types: vec![Changes::default(); types], objects: HashMap::new() }
     }
 
-    /// Counts an event, with the paths that an update changed.
+    /// Counts an event, with the paths that an update changed, and the time since the start.
     pub(super) fn count(
         &mut self,
         (place, key): (usize, String),
         happened: Happened,
         bytes: u64,
         changed: impl IntoIterator<Item = String>,
+        at: Duration,
     ) {
         if let Some(changes) = self.types.get_mut(place) {
-            changes.count(happened, bytes);
+            changes.count(happened, bytes, at);
         }
         if self.objects.len() >= OBJECTS_MAX && !self.objects.contains_key(&(place, key.clone())) {
             self.forget();
         }
         let busy = self.objects.entry((place, key)).or_default();
-        busy.changes.count(happened, bytes);
+        busy.changes.count(happened, bytes, at);
         for path in changed {
             if busy.fields.len() < FIELDS_MAX || busy.fields.contains_key(&path) {
                 *busy.fields.entry(path).or_default() += 1;
@@ -103,10 +108,16 @@ impl Counts {
         self.objects.retain(|_, busy| busy.changes.all() > least);
     }
 
-    /// Returns the objects that changed most, with the positions of their types. An object that was
-    /// only added or only deleted has not changed.
-    pub(super) fn busiest(&self, limit: usize) -> Vec<(usize, &str, &Busy)> {
-        let all = self.objects.iter().map(|((place, key), busy)| (*place, key.as_str(), busy));
+    /// Returns the objects that changed most, with the positions of their types, among those whose
+    /// names pass. An object that was only added or only deleted has not changed.
+    pub(super) fn busiest(
+        &self,
+        limit: usize,
+        passes: impl Fn(&str) -> bool,
+    ) -> Vec<(usize, &str, &Busy)> {
+        let name = |key: &str| passes(key.rsplit('/').next().unwrap_or(key));
+        let all = self.objects.iter().filter(|((_, key), _)| name(key));
+        let all = all.map(|((place, key), busy)| (*place, key.as_str(), busy));
         let mut all: Vec<_> = all.filter(|(_, _, busy)| busy.has_changed()).collect();
         let order = |(place, key, busy): &(usize, &str, &Busy)| {
             (std::cmp::Reverse(busy.changes.all()), *place, key.to_string())
@@ -135,7 +146,11 @@ mod tests {
 
     fn update(counts: &mut Counts, key: &str, paths: &[&str]) {
         let paths = paths.iter().map(ToString::to_string);
-        counts.count((0, key.to_owned()), Happened::Update, 10, paths);
+        counts.count((0, key.to_owned()), Happened::Update, 10, paths, Duration::ZERO);
+    }
+
+    fn any(_: &str) -> bool {
+        true
     }
 
     #[test]
@@ -144,13 +159,17 @@ mod tests {
         update(&mut counts, "a", &["status"]);
         update(&mut counts, "b", &["status", "spec"]);
         update(&mut counts, "b", &["status"]);
-        counts.count((0, "c".into()), Happened::Resync, 10, []);
-        let busiest = counts.busiest(5);
+        counts.count((0, "c".into()), Happened::Resync, 10, [], Duration::ZERO);
+        let busiest = counts.busiest(5, any);
         let keys: Vec<_> = busiest.iter().map(|(_, key, _)| *key).collect();
         assert_eq!(keys, ["b", "a"]);
         assert_eq!(busiest[0].2.fields(), [("status", 2), ("spec", 1)]);
-        assert_eq!(counts.busiest(1).len(), 1);
-        assert_eq!(counts.types[0], Changes { updated: 3, bytes: 30, ..Changes::default() });
+        assert_eq!(counts.busiest(1, any).len(), 1);
+        assert_eq!((counts.types[0].updated, counts.types[0].bytes), (3, 30));
+        assert_eq!(counts.types[0].all(), 3);
+        update(&mut counts, "b/web", &[]);
+        let filtered = counts.busiest(5, |name| name == "web");
+        assert_eq!(filtered.iter().map(|(_, key, _)| *key).collect::<Vec<_>>(), ["b/web"]);
     }
 
     #[test]
@@ -162,11 +181,11 @@ mod tests {
             update(&mut counts, &n.to_string(), &[]);
         }
         assert!(counts.objects.len() <= OBJECTS_MAX);
-        assert_eq!(counts.busiest(1)[0].1, "busy");
+        assert_eq!(counts.busiest(1, any)[0].1, "busy");
         for n in 0..FIELDS_MAX + 10 {
             update(&mut counts, "busy", &[&n.to_string()]);
         }
-        assert_eq!(counts.busiest(1)[0].2.fields().len(), FIELDS_MAX);
+        assert_eq!(counts.busiest(1, any)[0].2.fields().len(), FIELDS_MAX);
         assert_eq!(counts.all(), (OBJECTS_MAX + FIELDS_MAX + 22) as u64);
     }
 
@@ -176,10 +195,10 @@ mod tests {
             let mut counts = Counts::new(3);
             for (place, key, what) in &events {
                 let happened = [Happened::Add, Happened::Update, Happened::Delete][usize::from(*what)];
-                counts.count((*place, key.to_string()), happened, 1, []);
+                counts.count((*place, key.to_string()), happened, 1, [], Duration::ZERO);
             }
             prop_assert_eq!(counts.all(), events.len() as u64);
-            for (place, key, busy) in counts.busiest(100) {
+            for (place, key, busy) in counts.busiest(100, any) {
                 let of_it = |(at, name, _): &&(usize, u8, u8)| *at == place && name.to_string() == key;
                 prop_assert_eq!(busy.changes.all(), events.iter().filter(of_it).count() as u64);
             }

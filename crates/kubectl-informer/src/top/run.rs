@@ -1,5 +1,7 @@
 //! Feeds the events of informers into the counts, and shows these.
 
+mod press;
+
 use std::io::{self, Write as _};
 use std::time::Duration;
 
@@ -8,12 +10,11 @@ use futures_util::stream::{BoxStream, SelectAll, select_all};
 use http::Request;
 use jiff::Timestamp;
 use kube_core::{DynamicObject, Resource as _};
-use kube_informer::{ErrorReport, Event, State, Untyped};
+use kube_informer::{ErrorReport, Event, Untyped};
 use serde_json::Value;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::count::Counts;
-use super::live::Live;
 use super::show::View;
 use super::{Format, Options};
 use crate::caches::Caches;
@@ -21,6 +22,9 @@ use crate::chosen::{Chosen, PATIENCE, choose, types};
 use crate::connect::Cluster;
 use crate::diff::diff;
 use crate::discovery::Type;
+use crate::duration::at;
+use crate::keys::{self, Controls, Keys};
+use crate::live::Live;
 use crate::outcome::Outcome;
 use crate::plain;
 use crate::record::{Happened, Record, Watched};
@@ -53,6 +57,11 @@ pub(super) struct Top {
     events: SelectAll<BoxStream<'static, (usize, Event<Untyped>)>>,
     counts: Counts,
     live: Option<Live>,
+    controls: Controls,
+    /// The text that stays on the terminal during a pause.
+    paused: Option<String>,
+    /// Whether the keys are listed.
+    helps: bool,
     /// The start of counting.
     since: Instant,
     screen: Screen,
@@ -76,7 +85,19 @@ impl Top {
         caches.start();
         let counts = Counts::new(caches.all.len());
         let live = live.then(Live::default);
-        Ok(Self { options, caches, events, counts, live, since: Instant::now(), screen, cluster })
+        Ok(Self {
+            options,
+            caches,
+            events,
+            counts,
+            live,
+            controls: Controls::default(),
+            paused: None,
+            helps: false,
+            since: Instant::now(),
+            screen,
+            cluster,
+        })
     }
 
     pub(super) async fn run(
@@ -112,15 +133,24 @@ impl Top {
         let mut refresh = interval(REFRESH);
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut events = std::mem::take(&mut self.events).ready_chunks(BATCH);
+        let mut keys = self.live.as_ref().and_then(|_| Keys::open());
         loop {
             tokio::select! {
                 biased;
                 () = stop.requested() => return Ok(Ok(())),
                 () = at(deadline) => return Ok(Ok(())),
+                input = keys::next(keys.as_mut()) => if let Some(keys) = &mut keys {
+                    match self.input(input, keys).await? {
+                        Ok(false) => {}
+                        Ok(true) => return Ok(Ok(())),
+                        Err(error) => return Ok(Err(error)),
+                    }
+                },
                 Some((place, report)) = self.caches.errors.recv() => self.note(place, &report),
                 _ = refresh.tick() => {
-                    let text = format!("{}{}", self.trouble(), self.view().text()?);
-                    if let Some(Err(error)) = self.live.as_mut().map(|live| live.draw(&text)) {
+                    keys.iter().for_each(Keys::check);
+                    // Drawing again would take away what the user has selected.
+                    if !self.controls.paused && let Err(error) = self.draw()? {
                         return Ok(Err(error));
                     }
                 }
@@ -142,7 +172,8 @@ impl Top {
         }
         let bytes = record.object.to_json().map_or(0, |json| json.len() as u64);
         let changed = changed(&record)?;
-        self.counts.count((place, record.key()), record.happened, bytes, changed);
+        let at = self.since.elapsed();
+        self.counts.count((place, record.key()), record.happened, bytes, changed, at);
         Ok(())
     }
 
@@ -161,22 +192,6 @@ impl Top {
         }
     }
 
-    /// Returns a line about the current problem, if there is one.
-    fn trouble(&self) -> String {
-        let troubled = self.caches.all.iter().find_map(|cache| match cache.informer.state() {
-            State::BackingOff { why, .. } => Some((cache, why)),
-            _ => None,
-        });
-        let Some((cache, why)) = troubled else { return String::new() };
-        let asked = plain::Asked {
-            of: &cache.of,
-            namespaces: &self.caches.namespaces,
-            place: &self.cluster.place,
-            during: None,
-        };
-        format!("▲ {}: trying again\n", plain::problem(&why, &asked))
-    }
-
     fn view(&self) -> View<'_> {
         let types = self.caches.all.iter();
         View {
@@ -184,6 +199,7 @@ impl Top {
             types: types.map(|it| (it.of.clone(), it.informer.lister().len())).collect(),
             time: self.since.elapsed(),
             limit: self.options.limit,
+            filter: self.controls.filter.as_ref(),
             width: self.live.as_ref().map(|_| Live::columns()),
         }
     }
@@ -196,7 +212,7 @@ fn changed(record: &Record) -> Result<Vec<String>, String> {
     }
     let Some(old) = record.old_value().transpose()? else { return Ok(Vec::new()) };
     let new = record.value()?;
-    let diff = diff(&old, &new);
+    let diff = diff(old, new);
     Ok(diff.changes().iter().map(crate::diff::Change::path).collect())
 }
 
@@ -234,11 +250,4 @@ async fn may_list(cluster: &Cluster, of: &Type, namespaces: &[String]) -> bool {
     let Ok(request) = Request::get(path).body(Vec::new()) else { return true };
     let listed = cluster.client.request::<Value>(request).await;
     !matches!(listed, Err(kube_client::Error::Api(status)) if status.code == 403)
-}
-
-async fn at(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => std::future::pending().await,
-    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use regex_lite::Regex;
 use serde_json::{Value, json};
 
 use super::count::{Busy, Counts, rate};
@@ -24,6 +25,8 @@ pub(super) struct View<'a> {
     pub(super) types: Vec<(Arc<Type>, usize)>,
     pub(super) time: Duration,
     pub(super) limit: usize,
+    /// Only objects whose names match are shown.
+    pub(super) filter: Option<&'a Regex>,
     /// The width of the terminal, if there is one.
     pub(super) width: Option<usize>,
 }
@@ -38,20 +41,39 @@ impl View<'_> {
             format!("nothing changed in {seconds}\n")
         } else {
             format!(
-                "{} in {seconds}, {} a second, {}\n",
+                "{} in {seconds}, {} a second, {}{}\n",
                 counted(counts.all(), "change"),
                 decimal(rate(counts.all(), *time)),
-                per_second(bytes, *time)
+                per_second(bytes, *time),
+                self.recently(),
             )
         };
         text.push('\n');
-        push(&mut text, &self.types().fit(self.width, &["OBJECTS", "BYTES/S"]))?;
-        let busiest = counts.busiest(self.limit);
+        push(&mut text, &self.types().fit(self.width, &["OBJECTS", "BYTES/S", "CHANGES/S"]))?;
+        let busiest = self.busiest();
         if !busiest.is_empty() {
             text.push('\n');
-            push(&mut text, &self.objects(&busiest).fit(self.width, &["PER SECOND"]))?;
+            let without = ["PER SECOND", "LAST MIN/S"];
+            push(&mut text, &self.objects(&busiest).fit(self.width, &without))?;
+        } else if let Some(filter) = self.filter {
+            text.push_str(&format!("\nno object that has changed matches {filter}\n"));
         }
         Ok(text)
+    }
+
+    fn busiest(&self) -> Vec<(usize, &str, &Busy)> {
+        let passes = |name: &str| self.filter.is_none_or(|filter| filter.is_match(name));
+        self.counts.busiest(self.limit, passes)
+    }
+
+    /// Describes the rate of the last minute, once there is more than that.
+    fn recently(&self) -> String {
+        const MINUTE: Duration = Duration::from_secs(60);
+        if self.time <= MINUTE {
+            return String::new();
+        }
+        let rates = self.counts.types.iter().map(|changes| changes.minute.rate(self.time));
+        format!("; in the last minute {} a second", decimal(rates.sum()))
     }
 
     fn types(&self) -> Table {
@@ -59,6 +81,7 @@ impl View<'_> {
             "TYPE",
             "OBJECTS",
             "CHANGES/S",
+            "LAST MIN/S",
             "ADDED",
             "UPDATED",
             "DELETED",
@@ -71,6 +94,7 @@ impl View<'_> {
                 of.name(),
                 grouped(*objects as u64),
                 decimal(rate(changes.all(), self.time)),
+                decimal(changes.minute.rate(self.time)),
                 grouped(changes.added),
                 grouped(changes.updated),
                 grouped(changes.deleted),
@@ -81,12 +105,14 @@ impl View<'_> {
     }
 
     fn objects(&self, busiest: &[(usize, &str, &Busy)]) -> Table {
-        let mut table = Table::plain(&["CHANGES", "PER SECOND", "KIND", "NAME", "WHAT CHANGES"]);
+        let mut table =
+            Table::plain(&["CHANGES", "PER SECOND", "LAST MIN/S", "KIND", "NAME", "WHAT CHANGES"]);
         for (place, key, busy) in busiest {
             let all = busy.changes.all();
             table.push(&[
                 grouped(all),
                 decimal(rate(all, self.time)),
+                decimal(busy.changes.minute.rate(self.time)),
                 self.types[*place].0.kind.clone(),
                 (*key).to_owned(),
                 what(busy),
@@ -105,10 +131,11 @@ impl View<'_> {
                 "updated": changes.updated,
                 "deleted": changes.deleted,
                 "changesPerSecond": round(rate(changes.all(), self.time)),
+                "changesPerSecondInLastMinute": round(changes.minute.rate(self.time)),
                 "bytesPerSecond": round(rate(changes.bytes, self.time)),
             })
         });
-        let busiest = self.counts.busiest(self.limit);
+        let busiest = self.busiest();
         let objects = busiest.iter().map(|(place, key, busy)| {
             let fields = busy.fields();
             let fields = fields.iter().map(|(path, n)| json!({"path": path, "changes": n}));
@@ -121,6 +148,7 @@ impl View<'_> {
                 "updated": busy.changes.updated,
                 "deleted": busy.changes.deleted,
                 "changesPerSecond": round(rate(busy.changes.all(), self.time)),
+                "changesPerSecondInLastMinute": round(busy.changes.minute.rate(self.time)),
                 "fields": fields.collect::<Value>(),
             })
         });

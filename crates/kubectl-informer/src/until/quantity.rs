@@ -13,7 +13,7 @@ pub(super) fn of(value: &Value) -> Option<f64> {
 }
 
 /// Parses a number with or without a suffix.
-pub(super) fn parse(text: &str) -> Option<f64> {
+pub(crate) fn parse(text: &str) -> Option<f64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
         "" => 1.0,

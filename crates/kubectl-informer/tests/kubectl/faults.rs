@@ -25,7 +25,7 @@ fn rules_are_made_shown_and_removed() {
     assert!(!struck.contains("NotFound"), "{struck}");
     assert!(kubectl.fail(&["get", "configmap", "nothing"]).contains("NotFound"));
     let shown = kubectl.run(&["get", "--raw", FAULTS]);
-    assert!(!shown.contains("418") && shown.contains(r#""fault": "status""#), "{shown}");
+    assert!(!shown.contains("status=418") && shown.contains(r#""fault": "status""#), "{shown}");
 
     let removed = kubectl.run(&["delete", "--raw", FAULTS]);
     assert!(removed.contains("html=502"), "{removed}");

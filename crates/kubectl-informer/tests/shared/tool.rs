@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 pub(crate) struct Cluster {
     pub(crate) server: ApiServer,
     pub(crate) directory: PathBuf,
-    listening: Listening,
+    pub(crate) listening: Listening,
     _runtime: Runtime,
 }
 

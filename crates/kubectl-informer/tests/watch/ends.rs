@@ -214,7 +214,7 @@ fn arguments_are_checked() {
         (&["pods", "-o", "xml"][..], "xml"),
         (&["pods", "--timeout", "5"], "500ms, 30s"),
         (&["pods", "--count", "0"], "--count"),
-        (&["pods/a", "pods/b"], "with commas"),
+        (&["pods", "pods/b"], "no expression for names"),
         (&["pods", "-n", "Shop"], "no name of a namespace"),
         (&["pods", "-n", "a", "-A"], "--all-namespaces"),
         (&[","], "name a type"),

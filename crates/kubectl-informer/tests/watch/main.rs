@@ -7,8 +7,11 @@ mod process;
 mod support;
 mod terminal;
 
+mod commands;
 mod ends;
 mod errors;
+mod keys;
+mod metrics;
 mod outputs;
 mod places;
 mod proxies;

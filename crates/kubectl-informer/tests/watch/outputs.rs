@@ -101,6 +101,58 @@ fn json_has_the_state_before_only_on_request() {
     assert_eq!((&update["type"], update.get("old")), (&json!("UPDATE"), None));
 }
 
+/// Scripts for `kubectl get -w --output-watch-events -o json` work with this, too.
+#[test]
+fn watch_events_have_the_form_of_kubectl() {
+    let cluster = Cluster::start("watch-events");
+    let made = cluster.pod("nginx", &json!({}));
+    let watch = cluster.watch(&["pods", "--watch-events"]);
+    let first = watch.json();
+    assert_eq!((&first["type"], first.as_object().unwrap().len()), (&json!("ADDED"), 2));
+    assert_eq!(first["object"]["metadata"]["uid"], made["metadata"]["uid"]);
+    assert_eq!(first["object"]["kind"], "Pod");
+    let bookmark = watch.json();
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    let metadata = &bookmark["object"]["metadata"];
+    assert_eq!(metadata["annotations"], json!({"k8s.io/initial-events-end": "true"}));
+    assert_eq!(metadata["resourceVersion"], made["metadata"]["resourceVersion"]);
+    let changed = cluster.patch(NGINX, &json!({"metadata": {"labels": {"foo": "bar"}}}));
+    let second = watch.json();
+    assert_eq!(second, json!({"type": "MODIFIED", "object": second["object"]}));
+    assert_eq!(
+        second["object"]["metadata"]["resourceVersion"],
+        changed["metadata"]["resourceVersion"]
+    );
+    cluster.delete(NGINX);
+    assert_eq!(watch.json()["type"], "MODIFIED");
+    assert_eq!(watch.json()["type"], "DELETED");
+
+    cluster.pod("web", &json!({}));
+    let run = cluster.run(&["pods", "--output-watch-events", "-o", "yaml", "--count", "1"]);
+    assert!(run.stdout.starts_with("---\ntype: ADDED\nobject:\n"), "{run:?}");
+    let run = cluster.run(&["pods", "--watch-events", "-o", "name"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
+    assert!(run.stderr.contains("--watch-events prints JSON or YAML"), "{run:?}");
+}
+
+#[test]
+fn json_fields_are_listed_in_the_help() {
+    let cluster = Cluster::start("json-fields");
+    let help = cluster.run(&["--help"]).stdout;
+    let (_, listed) = help.split_once("JSON events:\n").unwrap();
+    let listed = listed.lines().filter(|line| !line.starts_with("   "));
+    let mut listed: Vec<_> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    cluster.pod("nginx", &json!({}));
+    let watch = cluster.watch(&["pods", "-o", "json", "--old", "--diff"]);
+    assert_eq!(watch.json()["type"], "ADD");
+    cluster.patch(NGINX, &json!({"metadata": {"labels": {"foo": "bar"}}}));
+    let update = watch.json();
+    let mut fields: Vec<_> = update.as_object().unwrap().keys().map(String::as_str).collect();
+    listed.sort_unstable();
+    fields.sort_unstable();
+    assert_eq!(listed, fields);
+}
+
 #[test]
 fn yaml_is_one_document_an_event() {
     let cluster = Cluster::start("yaml");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::process::{Cluster, pod};
+use crate::terminal::Terminal;
 
 fn keys(stdout: &str) -> Vec<&str> {
     stdout.lines().collect()
@@ -116,6 +117,68 @@ fn names_are_matched() {
     let run = cluster.run(&["pods", "(", "-o", "name"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("NAME-REGEX"), "{run:?}");
+}
+
+/// As in `get`.
+#[test]
+fn several_objects_are_named_with_their_types() {
+    let cluster = Cluster::start("objects");
+    for name in ["web", "db"] {
+        cluster.pod(name, &json!({}));
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+        cluster.create("/api/v1/namespaces/default/configmaps", &map);
+    }
+    let run = cluster.run(&["po/web", "cm/web", "-o", "name", "--count", "2"]);
+    let mut names = keys(&run.stdout);
+    names.sort_unstable();
+    assert_eq!((run.code, names), (Some(0), vec!["configmap/web", "pod/web"]), "{run:?}");
+    // Two of one type need no column for their kind.
+    let mut terminal =
+        Terminal::start(cluster.tool(&["watch", "po/web", "po/db", "--color=never"]), 60);
+    terminal.shows("TIME   EVENT   NAME  READY");
+    terminal.shows("● live  pod/web, pod/db");
+    for (arguments, message) in [
+        (&["po/web", "db"][..], r#""db" is no TYPE/NAME, as "po/web" before it"#),
+        (&["po", "cm/web"], r#""cm/web" is no expression for names"#),
+        (&["po", "web", "db"], "one expression is expected: 'web|db' matches either"),
+    ] {
+        let run = cluster.run(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
+        assert!(run.stderr.contains(message), "{run:?}");
+    }
+}
+
+#[test]
+fn an_object_that_is_awaited_is_named() {
+    let cluster = Cluster::start("awaited");
+    cluster
+        .watch(&["deploy/nope"])
+        .says("there is no deployment.apps/nope in namespace default yet: waiting for it");
+    cluster.pod("web", &json!({}));
+    let mut terminal = Terminal::start(cluster.tool(&["watch", "po/web", "po/nope"]), 100);
+    terminal.shows("there is no pod/nope in namespace default yet: waiting for it\r\n");
+    terminal.shows("pod/web, waiting for pod/nope");
+    cluster.pod("nope", &json!({}));
+    terminal.shows("pod/web, pod/nope");
+}
+
+#[test]
+fn the_status_line_counts_what_matches() {
+    let cluster = Cluster::start("matching");
+    for name in ["web-1", "web-2", "db-1"] {
+        cluster.pod(name, &json!({}));
+    }
+    let mut terminal =
+        Terminal::start(cluster.tool(&["watch", "pods", "web", "--color=never"]), 100);
+    terminal.shows("● live  2 of 3 pods match");
+    cluster.pod("web-3", &json!({}));
+    terminal.shows("● live  3 of 4 pods match");
+    cluster.delete("/api/v1/namespaces/default/pods/db-1");
+    terminal.shows("● live  3 of 3 pods match");
+    cluster.delete("/api/v1/namespaces/default/pods/web-1");
+    terminal.shows("● live  2 of 2 pods match");
+    let none = ["watch", "pods", "--exclude", "-", "--color=never"];
+    Terminal::start(cluster.tool(&none), 100).shows("● live  0 of 2 pods match");
 }
 
 #[test]

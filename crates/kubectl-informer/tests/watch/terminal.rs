@@ -1,7 +1,7 @@
 //! The tool on a pseudo-terminal.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::support::PATIENCE;
 
@@ -56,6 +56,37 @@ impl Terminal {
             };
             self.seen.push_str(&piece);
         }
+    }
+
+    /// Types a text.
+    pub(crate) fn types(&self, text: &str) {
+        let mut keyboard = File::from(self.ours.try_clone().unwrap());
+        keyboard.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Returns whether the terminal echoes what is typed, and passes on whole lines only.
+    pub(crate) fn echoes(&self) -> bool {
+        let modes = tcgetattr(&self.ours).unwrap().local_modes;
+        let [lines, echo] = [LocalModes::ICANON, LocalModes::ECHO].map(|mode| modes.contains(mode));
+        assert_eq!(lines, echo);
+        echo
+    }
+
+    /// Waits until the terminal echoes, or no longer does.
+    pub(crate) fn waits_for_echo(&self, echo: bool) {
+        let end = Instant::now() + PATIENCE;
+        while self.echoes() != echo {
+            assert!(Instant::now() < end, "the mode of the terminal has not changed");
+            thread::yield_now();
+        }
+    }
+
+    /// Waits until the process has been stopped.
+    pub(crate) fn waits_for_stop(&self) {
+        use rustix::process::{Pid, WaitOptions, waitpid};
+        let options = WaitOptions::UNTRACED;
+        let (_, status) = waitpid(Some(Pid::from_child(&self.child)), options).unwrap().unwrap();
+        assert!(status.stopped(), "{status:?}");
     }
 
     /// Discards the output so far.

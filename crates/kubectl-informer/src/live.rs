@@ -6,13 +6,13 @@ use crate::cells::keep_start;
 
 /// The text that is on the terminal now.
 #[derive(Default)]
-pub(super) struct Live {
+pub(crate) struct Live {
     lines: usize,
 }
 
 impl Live {
     /// Replaces the text that was drawn before with as much of this text as fits.
-    pub(super) fn draw(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn draw(&mut self, text: &str) -> io::Result<()> {
         let size = terminal_size::terminal_size_of(io::stdout());
         let (width, height) = size.map_or((80, 24), |(width, height)| (width.0, height.0));
         let (width, height) = (usize::from(width), usize::from(height));
@@ -23,7 +23,7 @@ impl Live {
     }
 
     /// Replaces the text for the last time, with all of the lines of this one.
-    pub(super) fn end(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn end(&mut self, text: &str) -> io::Result<()> {
         let shown = fitting(text, Self::columns() + 1, usize::MAX);
         let before = self.erasure();
         self.lines = 0;
@@ -31,7 +31,7 @@ impl Live {
     }
 
     /// Returns the maximum length of a line.
-    pub(super) fn columns() -> usize {
+    pub(crate) fn columns() -> usize {
         let width = terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| width.0);
         usize::from(width).saturating_sub(1)
     }
