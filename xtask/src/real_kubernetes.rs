@@ -30,8 +30,9 @@ const TESTS_AT_ONCE: &str = "8";
 const USAGE: &str = "\
 usage: cargo xtask real-kubernetes build | up | test
 
-  build                 builds kube-apiserver, kubectl, etcd, etcdctl, etcdutl and a candidate of client-go's leader
-                        election into target/peers/bin, where what is there is not what peers/ asks for; wants Go
+  build                 builds kube-apiserver, kubectl, etcd, etcdctl, etcdutl, a candidate of client-go's leader
+                        election, and programs that check metrics, into target/peers/bin, where what is there is
+                        not what peers/ asks for; wants Go
   up [-- FLAGS…]        starts etcd and kube-apiserver (with these flags of its own) on loopback with
                         throw-away certificates, token and data; ends with Ctrl-C
   test [ARGUMENTS…]     runs the tests against them; the arguments are those of `cargo test`";

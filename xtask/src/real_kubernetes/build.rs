@@ -78,12 +78,17 @@ fn go(
     }
 }
 
-/// Returns the Go files of a module that has its own, sorted.
+/// Returns the Go files of a module that has its own, and of its packages, sorted.
 fn go_files(sources: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(sources).map_err(|error| cannot("read", sources, &error))?;
-    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut files: Vec<_> =
-        files.filter(|file| file.extension().is_some_and(|end| end == "go")).collect();
+    let mut files = Vec::new();
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if path.is_dir() {
+            files.extend(go_files(&path)?);
+        } else if path.extension().is_some_and(|end| end == "go") {
+            files.push(path);
+        }
+    }
     files.sort();
     Ok(files)
 }

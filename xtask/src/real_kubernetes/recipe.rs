@@ -15,12 +15,24 @@ pub(super) struct Recipe {
     version_variables: Option<&'static str>,
 }
 
-pub(super) const RECIPES: [Recipe; 3] = [
+pub(super) const RECIPES: [Recipe; 4] = [
     Recipe {
         module: "leader-election",
         main: "k8s.io/client-go",
         takes: "a minute",
         programs: &[("leader-election", ".")],
+        version_variables: None,
+    },
+    Recipe {
+        module: "metrics-check",
+        main: "github.com/prometheus/prometheus",
+        takes: "two minutes",
+        programs: &[
+            ("metrics-of-client-go", "./client-go"),
+            ("metrics-of-controller-runtime", "./controller-runtime"),
+            ("metrics-parse", "./parse"),
+            ("metrics-rules", "./rules"),
+        ],
         version_variables: None,
     },
     Recipe {
@@ -74,7 +86,7 @@ mod tests {
 
     #[test]
     fn versions_are_those_of_the_requirements() {
-        let [_, etcd, kubernetes] = &RECIPES;
+        let [.., etcd, kubernetes] = &RECIPES;
         let go_mod = "module m\n\nrequire k8s.io/kubernetes v1.36.3\n\nrequire (\n\tgo.etcd.io/etcd/server/v3 v3.6.5 // indirect\n)\n\ntool k8s.io/kubernetes/cmd/kubectl\n";
         assert_eq!(kubernetes.version(go_mod), Ok("v1.36.3"));
         assert_eq!(etcd.version(go_mod), Ok("v3.6.5"));
@@ -86,7 +98,7 @@ mod tests {
 
     #[test]
     fn kubernetes_learns_its_version_from_the_linker() {
-        let [_, etcd, kubernetes] = &RECIPES;
+        let [.., etcd, kubernetes] = &RECIPES;
         assert_eq!(etcd.linker_flags("v3.6.5"), None);
         let flags = kubernetes.linker_flags("v1.36.3").unwrap();
         assert!(flags.starts_with("-X k8s.io/component-base/version.gitVersion=v1.36.3 "));

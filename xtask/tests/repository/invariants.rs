@@ -17,9 +17,17 @@ struct Ban {
 const BANS: [Ban; 3] = [
     Ban {
         place: "crates/kube-informer/src/",
-        but: &["client.rs", "client/", "list_watch.rs", "list_watch/", "wire.rs", "wire/"],
+        but: &[
+            "client.rs",
+            "client/",
+            "list_watch.rs",
+            "list_watch/",
+            "requests.rs",
+            "wire.rs",
+            "wire/",
+        ],
         names: &["kube_client", "http", "http_body", "http_body_util", "hyper", "form_urlencoded"],
-        why: "only `client`, `list_watch` and `wire` know kube-client and HTTP: ask one of them",
+        why: "only `client`, `list_watch`, `requests` and `wire` know kube-client and HTTP: ask one of them",
     },
     Ban {
         place: "crates/kube-informer/src/reflector/state.rs",

@@ -13,6 +13,7 @@ mod paths;
 mod sizes;
 mod source;
 mod tree;
+mod versions;
 mod wording;
 mod words;
 
@@ -68,4 +69,9 @@ fn commands_of_the_readme_are_run_before_a_change_lands() {
 #[test]
 fn dependencies_have_reasons() {
     clean(&dependencies::check(&Tree::repository()));
+}
+
+#[test]
+fn second_versions_of_dependencies_have_reasons() {
+    clean(&versions::check(&Tree::repository()));
 }
