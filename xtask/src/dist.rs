@@ -254,15 +254,19 @@ mod tests {
     /// A program that prints the words of its command line, in place of the tool.
     #[test]
     fn archive_has_the_program_its_pages_and_scripts() {
-        use std::os::unix::fs::PermissionsExt as _;
-
         let directory = env::temp_dir().join(format!("kube-informer-dist-{}", std::process::id()));
+        // An earlier process with the same number may have failed, and left it behind.
+        let _ = fs::remove_dir_all(&directory);
         fs::create_dir(&directory).unwrap();
         let program = directory.join("program");
         let script =
             "#!/bin/sh\n[ \"$1\" = --help ] && printf 'Commands:\\n  watch  W\\n' || echo \"$@\"\n";
-        fs::write(&program, script).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        // A shell writes it: what this process has open for writing is for a moment also open in
+        // the processes that other tests start, and a file that is open for writing cannot be run.
+        let write = r#"printf %s "$2" >"$1" && chmod 755 "$1""#;
+        let mut shell = Command::new("sh");
+        let written = shell.args(["-c", write, "sh"]).arg(&program).arg(script).status();
+        assert!(written.unwrap().success());
         archive(&program, &directory).unwrap();
         let found = archives(&directory).unwrap();
         let [archive] = &*found else { panic!("one archive, not {found:?}") };

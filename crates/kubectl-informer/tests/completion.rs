@@ -11,7 +11,7 @@ mod tool;
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -176,8 +176,12 @@ fn kubectl_asks_the_script_that_is_printed() {
     fs::create_dir(&bin).unwrap();
     symlink(env!("CARGO_BIN_EXE_kubectl-informer"), bin.join("kubectl-informer")).unwrap();
     let script = bin.join("kubectl_complete-informer");
-    fs::write(&script, cluster.prints(&["completion", "kubectl"])).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    // A shell writes it: what this process has open for writing is for a moment also open in the
+    // processes that other tests start, and a file that is open for writing cannot be run.
+    let write = r#"printf %s "$2" >"$1" && chmod 755 "$1""#;
+    let text = cluster.prints(&["completion", "kubectl"]);
+    let written = Command::new("sh").args(["-c", write, "sh"]).arg(&script).arg(text).status();
+    assert!(written.unwrap().success());
     let mut path = bin.into_os_string();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap());

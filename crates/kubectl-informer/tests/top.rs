@@ -30,6 +30,9 @@ kind: ConfigMap
 metadata: {name: idle}
 ";
 
+/// The number of seconds for which the rate of the last minute is that since the start.
+const MINUTE: f64 = 60.0;
+
 fn change(cluster: &Cluster, n: u64) {
     let mut map = cluster.server.get("configmaps", "default", "busy").unwrap();
     map["data"]["colour"] = json!(format!("colour {n}"));
@@ -70,7 +73,9 @@ fn it_names_what_changes_and_in_which_fields() {
     assert_eq!(row("configmaps")[1], "2");
     // The rates since the start and in the last minute, and the numbers of additions and updates.
     assert_ne!(row("configmaps")[3], "0");
-    assert_eq!(row("configmaps")[2], row("configmaps")[3]);
+    if seconds < MINUTE {
+        assert_eq!(row("configmaps")[2], row("configmaps")[3]);
+    }
     assert_eq!(row("configmaps")[4], "0");
     assert_ne!(row("configmaps")[5], "0");
     assert_eq!(row("nodes")[2], "0");
@@ -88,10 +93,12 @@ fn programs_get_json() {
     assert!(updated > 0);
     assert_eq!(top["changes"], updated);
     assert_eq!(top["types"][0]["objects"], 2);
-    let rates = &top["types"][0];
-    assert_eq!(rates["changesPerSecond"], rates["changesPerSecondInLastMinute"]);
     let seconds = top["seconds"].as_f64().unwrap();
     assert!(seconds >= least, "{top}");
+    let rates = &top["types"][0];
+    if seconds < MINUTE {
+        assert_eq!(rates["changesPerSecond"], rates["changesPerSecondInLastMinute"]);
+    }
     let bytes = top["types"][0]["bytesPerSecond"].as_f64().unwrap() * seconds;
     assert!(bytes / updated as f64 > 100.0, "{top}");
     assert_eq!(top["objects"].as_array().unwrap().len(), 1);
@@ -127,7 +134,9 @@ fn on_a_terminal_it_goes_on_until_it_is_told_to_stop() {
     terminal.shows("\x1b[4A\r\x1b[J");
     terminal.shows("20 changes in ");
     terminal.shows("default/busy");
-    let widest = terminal.seen.lines().map(|line| line.chars().count()).max().unwrap();
+    // On a slow machine, the progress of the list is drawn several times on one line.
+    let drawn = terminal.seen.split(['\r', '\n']);
+    let widest = drawn.map(|line| line.chars().count()).max().unwrap();
     assert!(widest <= 60 + "\x1b[4A\r\x1b[J".len(), "{}", terminal.seen);
     terminal.forget();
     terminal.signal("INT");
@@ -171,7 +180,8 @@ fn keys_pause_filter_help_and_end() {
     terminal.forget();
     terminal.signal("CONT");
     terminal.shows("1 change in ");
-    assert!(!terminal.echoes());
+    // That may still be the output from before the stop.
+    terminal.waits_for_echo(false);
     terminal.types("q");
     assert_eq!(terminal.wait().code(), Some(0));
     assert!(terminal.echoes());

@@ -102,10 +102,8 @@ fn hostile(browser: &mut Browser, server: &Server) -> Result<(), String> {
     let changed =
         json!({"metadata": {"annotations": {"html": "<script>window.harmed=3</script>"}}});
     server.send("PATCH", &format!("{PODS}/hostile"), &changed)?;
-    browser.until("[...document.querySelectorAll('#events .what.update')].length > 0", SOON)?;
-    // Of several updates, the last in the list that has the annotation is ours.
-    browser.eval("document.querySelectorAll('#events .event').forEach((row) => row.click())")?;
-    browser.until("[...document.querySelectorAll('.changes .new')].some((cell) => cell.textContent === '<script>window.harmed=3</script>')", SOON)?;
+    // The pod has other updates, and ours may come later: each row is opened once it is there.
+    browser.until("(document.querySelectorAll('#events .event[aria-expanded=false]').forEach((row) => row.click()), [...document.querySelectorAll('.changes .new')].some((cell) => cell.textContent === '<script>window.harmed=3</script>'))", SOON)?;
     browser.eval("[...document.querySelectorAll('#events .detail button')].at(-1).click()")?;
     browser.until("document.querySelector('#object pre')", SOON)?;
     let text = browser.eval("document.querySelector('#object pre').textContent")?;
@@ -136,22 +134,17 @@ fn breaks(browser: &mut Browser) -> Result<(), String> {
     for (label, trouble, limit) in [
         ("Drop watches", "window.watches() > before", SOON),
         ("Compact", "window.marked('expired (410)')", SOON),
-        (
-            "500 storm",
-            "window.marked('failed (5xx)') && document.querySelector('#summary.bad, #summary.busy')",
-            SOON,
-        ),
-        (
-            "Go away",
-            "window.marked('were refused') && document.querySelector('#summary.bad, #summary.busy')",
-            SOON,
-        ),
+        ("500 storm", "window.marked('failed (5xx)') && window.troubled", SOON),
+        ("Go away", "window.marked('were refused') && window.troubled", SOON),
         ("Silence", "window.marked('fell silent')", SILENCE),
     ] {
         step(&format!("{label}: the page shows the trouble, and the recovery"));
         browser.eval(
             "window.watches = () => [...document.querySelectorAll('#informers td[data-label=Watches]')].reduce((sum, cell) => sum + parseInt(cell.textContent), 0);
              window.marked = (text) => [...document.querySelectorAll('#marks li')].some((mark) => mark.textContent.includes(text));
+             window.troubled = false;
+             new MutationObserver(() => { window.troubled ||= !!document.querySelector('#summary.bad, #summary.busy'); })
+               .observe(document.querySelector('#summary'), { attributes: true });
              window.before = window.watches()",
         )?;
         let pressed = browser.eval(&format!(

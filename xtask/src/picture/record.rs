@@ -19,8 +19,8 @@ const LOOK: Duration = Duration::from_millis(400);
 /// How long a command may take until its first output.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// How long a command may take to end after it was interrupted.
-const FAREWELL_MAX: Duration = Duration::from_secs(3);
+/// How long a command may take to end after it was interrupted. A loaded machine takes its time.
+const FAREWELL_MAX: Duration = Duration::from_secs(60);
 
 /// The output of a terminal, with its times.
 #[derive(Debug, Default)]

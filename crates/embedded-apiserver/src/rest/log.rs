@@ -27,6 +27,9 @@ use crate::upgrade::Upgrade;
 /// The media type of logs.
 const TEXT: &str = "text/plain";
 
+/// The time between two lines, in nanoseconds.
+const SECOND: i128 = 1_000_000_000;
+
 /// The options of a request for a log.
 #[derive(Debug, Default)]
 struct LogOptions {
@@ -228,9 +231,9 @@ impl Container {
         let since = since.into_iter().chain(options.since).max();
         let skipped = since.map_or(0, |since| {
             // Rounded up: a line at that time is included.
-            let before = since.duration_since(self.started).as_millis();
-            u64::try_from(before.div_euclid(1000) + i128::from(before.rem_euclid(1000) > 0))
-                .unwrap_or(0)
+            let before = since.duration_since(self.started).as_nanos();
+            let (seconds, rest) = (before.div_euclid(SECOND), before.rem_euclid(SECOND));
+            u64::try_from(seconds + i128::from(rest > 0)).unwrap_or(0)
         });
         let tail = options.tail.and_then(|tail| u64::try_from(tail).ok());
         let kept = tail.map_or(LOG_LINES_MAX, |tail| tail.min(LOG_LINES_MAX));

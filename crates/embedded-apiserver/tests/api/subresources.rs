@@ -152,7 +152,9 @@ async fn evictions_are_deletions_with_options() {
 
 #[tokio::test(start_paused = true)]
 async fn a_simulated_container_logs_a_line_per_second() {
-    let server = Builder::default().pods_run(true).build();
+    // Not at a full second, at which `sinceSeconds=5` would include a sixth line.
+    let at = "2026-03-01T10:00:00.5Z".parse().unwrap();
+    let server = Builder::default().pods_run(true).starting_at(at).build();
     let client = Client::of(&server);
     client.post(PODS, pod("a")).await.ok();
     let path = format!("{PODS}/a/log");

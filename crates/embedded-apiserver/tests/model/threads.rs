@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
 use http::Method;
@@ -59,7 +60,9 @@ struct Listed {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn threads_see_one_order() {
-    let server = ApiServer::start();
+    // However long it takes, there are no further bookmarks, and nothing is compacted by its age.
+    let server =
+        ApiServer::builder().bookmark_interval(Duration::MAX).history_window(Duration::MAX).build();
     let start = server.store().revision();
     let scene = Arc::new(Scene {
         server,

@@ -186,3 +186,11 @@ pub(crate) async fn fetch(address: SocketAddr, path: &str) -> String {
     socket.read_to_string(&mut response).await.unwrap();
     response
 }
+
+/// Waits until connections are refused. Until then the system may accept some, but none is served.
+pub(crate) async fn until_refused(address: SocketAddr) {
+    while let Ok(mut socket) = tokio::net::TcpStream::connect(address).await {
+        let read = socket.read(&mut [0]).await;
+        assert!(!matches!(read, Ok(1..)), "it is still served");
+    }
+}

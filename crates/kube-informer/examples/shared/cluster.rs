@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::PostParams;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams};
 use kube::runtime::wait::{Condition as _, await_condition, conditions};
 use kube::{Api, Client, Config};
 use serde_json::{Value, json};
@@ -86,7 +86,21 @@ impl Cluster {
             result => drop(result?),
         }
         await_condition(api, name, conditions::is_crd_established()).await?;
-        Ok(())
+        // The part of a real server that serves objects learns of it a moment later.
+        let Some(version) = crd.spec.versions.first() else { return Ok(()) };
+        let names = &crd.spec.names;
+        let kind = GroupVersionKind::gvk(&crd.spec.group, &version.name, &names.kind);
+        let resource = ApiResource::from_gvk_with_plural(&kind, &names.plural);
+        let objects = Api::<DynamicObject>::all_with(self.client(), &resource);
+        loop {
+            match objects.list(&ListParams::default().limit(1)).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                result => {
+                    result?;
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// Waits for Ctrl-C or, as a kubelet sends it, SIGTERM on a real cluster. On the embedded server, and with

@@ -52,14 +52,31 @@ impl Process {
         self.errors.next_line().await.unwrap().expect("the program runs")
     }
 
-    /// Sends a signal, and expects the program to end successfully.
+    /// Sends a signal as soon as the program handles it, and expects it to end successfully.
     pub(crate) async fn end(mut self, signal: Signal) {
-        let pid = Pid::from_raw(self.child.id().expect("it runs").cast_signed()).unwrap();
-        kill_process(pid, signal).unwrap();
+        // There is no id any more once the program has been found to have ended.
+        while let Some(id) = self.child.id() {
+            if handles(id, signal) {
+                kill_process(Pid::from_raw(id.cast_signed()).unwrap(), signal).unwrap();
+                break;
+            }
+            self.child.try_wait().unwrap();
+            tokio::task::yield_now().await;
+        }
         let errors = rest(&mut self.errors).await;
         let status = self.child.wait().await.unwrap();
         assert!(status.success(), "{status}: {errors:?}");
     }
+}
+
+/// Returns whether a process has a handler for a signal, which would otherwise kill it. Only Linux
+/// tells; elsewhere this is always true.
+fn handles(process: u32, signal: Signal) -> bool {
+    let path = format!("/proc/{process}/status");
+    let Ok(status) = std::fs::read_to_string(path) else { return true };
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_none_or(|mask| mask & (1 << (signal.as_raw() - 1)) != 0)
 }
 
 async fn rest<R: AsyncRead + Unpin>(lines: &mut Lines<BufReader<R>>) -> Vec<String> {

@@ -4,8 +4,10 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use crate::process::{Kubectl, Running, line_with, single_spaced};
+use crate::support::PATIENCE;
 
 /// Returns the command `kubectl informer …`, with the tool on the PATH.
 fn plugin(kubectl: &Kubectl, arguments: &[&str]) -> Command {
@@ -68,7 +70,13 @@ fn exit_codes_are_those_of_the_tool() {
         (&["get", "nope"], 2),
         (&["nope"], 2),
     ] {
-        let output = plugin(&kubectl, arguments).output().unwrap();
+        let end = Instant::now() + PATIENCE;
+        let mut output = plugin(&kubectl, arguments).output().unwrap();
+        // With a short timeout, the time for the server's first response is limited too.
+        while String::from_utf8_lossy(&output.stderr).contains("no answer from ") {
+            assert!(Instant::now() < end, "{arguments:?}: {output:?}");
+            output = plugin(&kubectl, arguments).output().unwrap();
+        }
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {output:?}");
     }
 }

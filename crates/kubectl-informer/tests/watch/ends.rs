@@ -26,7 +26,7 @@ fn a_count_that_is_reached_is_success() {
 fn a_count_that_is_not_reached_in_time_is_one() {
     let cluster = Cluster::start("count-not");
     cluster.pod("a", &json!({}));
-    let run = cluster.run(&["pods", "-o", "name", "--count", "2", "--timeout", "300ms"]);
+    let run = cluster.run_in_time(&["pods", "-o", "name", "--count", "2", "--timeout", "300ms"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("of 2 events, within 300 ms"), "{run:?}");
 }
@@ -78,11 +78,16 @@ fn a_condition_is_met_by_all_objects() {
 
     cluster.pod("e", &json!({}));
     cluster.pod("f", &json!({}));
-    let run = cluster.run(&[&until[..], &["--timeout", "300ms"]].concat());
-    assert_eq!(run.code, Some(1), "{run:?}");
+    // Ended by a signal, because a time limit may pass before all of the objects are known.
+    let mut watch = cluster.watch(&until);
+    let names: Vec<_> = std::iter::repeat_with(|| watch.line()).take(5).collect();
+    assert_eq!(names, ["pod/a", "pod/b", "pod/c", "pod/e", "pod/f"]);
+    watch.signal("INT");
+    assert_eq!(watch.wait().code(), Some(1));
     let expected =
         "not met: metadata.labels.ready=yes by 2 of 5 objects (default/e, default/f), within";
-    assert!(run.stderr.contains(expected), "{run:?}");
+    let (_, said) = watch.rest();
+    assert!(said.iter().any(|line| line.contains(expected)), "{said:?}");
     let run = cluster.run(&[&until[..], &["--any"]].concat());
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "pod/a\n"), "{run:?}");
     let run = cluster.run(&["pods", "--any"]);
@@ -108,7 +113,7 @@ fn a_condition_that_is_not_met_in_time_is_one() {
     let cluster = Cluster::start("until-not");
     cluster.pod("a", &json!({}));
     let until = ["--until", "metadata.name=b", "--until", "metadata.name=c"];
-    let run = cluster.run(&[&["pods", "--timeout", "300ms"], &until[..]].concat());
+    let run = cluster.run_in_time(&[&["pods", "--timeout", "300ms"], &until[..]].concat());
     assert_eq!(run.code, Some(1), "{run:?}");
     let expected = "not met: metadata.name=b and metadata.name=c, within 300 ms";
     assert!(run.stderr.contains(expected), "{run:?}");
@@ -121,7 +126,7 @@ fn a_condition_that_is_not_met_in_time_is_one() {
 fn a_time_that_was_asked_for_is_success() {
     let cluster = Cluster::start("time");
     cluster.pod("a", &json!({}));
-    let run = cluster.run(&["pods", "-o", "name", "--timeout", "300ms"]);
+    let run = cluster.run_in_time(&["pods", "-o", "name", "--timeout", "300ms"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
 }
 

@@ -106,7 +106,23 @@ impl Http {
         Ok(answer?)
     }
 
+    /// Sends a request. Repeats it while the real server replaces the storage of a custom resource, which it does after
+    /// its definition has been established or changed.
     pub(crate) async fn send(&self, ask: &Ask) -> Result<Answer> {
+        let asked = async {
+            loop {
+                let answer = self.send_once(ask).await?;
+                if !answer.is_replacing_storage() {
+                    return anyhow::Ok(answer);
+                }
+                sleep(GLANCE).await;
+            }
+        };
+        let answer = timeout(PATIENCE, asked).await;
+        answer.with_context(|| format!("{} {} stays unavailable", ask.method, ask.path))?
+    }
+
+    async fn send_once(&self, ask: &Ask) -> Result<Answer> {
         let (parts, body) = self.open(ask).await?.into_parts();
         let body = timeout(PATIENCE, body.collect()).await;
         let body = body.with_context(|| format!("{} {} has no end", ask.method, ask.path))??;
@@ -171,6 +187,10 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    fn is_replacing_storage(&self) -> bool {
+        self.code == 503 && self.text.contains("apiserver is shutting down")
+    }
+
     /// Returns the body, as a string if it is not JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|_| Value::String(self.text.clone()))

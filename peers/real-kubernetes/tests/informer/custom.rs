@@ -1,12 +1,15 @@
 //! Custom resources, and definitions that are created and deleted.
 
+use std::fmt::Debug;
+
 use anyhow::Result;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::runtime::conditions::{is_crd_established, is_deleted};
 use kube::runtime::wait::await_condition;
 use kube::{Client, CustomResource, CustomResourceExt as _, ResourceExt as _};
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::mirror::Mirror;
@@ -25,10 +28,24 @@ struct GadgetSpec {
     size: u32,
 }
 
-async fn define(client: &Client, definition: &CustomResourceDefinition) -> Result<()> {
+/// Creates a definition, and waits until its objects are served.
+async fn define<K>(
+    client: &Client,
+    definition: &CustomResourceDefinition,
+    objects: &Api<K>,
+) -> Result<()>
+where
+    K: Clone + Debug + DeserializeOwned,
+{
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     definitions.create(&PostParams::default(), definition).await?;
     await_condition(definitions, &definition.name_any(), is_crd_established()).await?;
+    // The part of the server that serves objects learns of it a moment later.
+    while let Err(error) = objects.list(&ListParams::default()).await {
+        if !matches!(error, kube::Error::Api(_)) {
+            return Err(error.into());
+        }
+    }
     Ok(())
 }
 
@@ -45,8 +62,8 @@ async fn forget(client: &Client, definition: &CustomResourceDefinition) -> Resul
 async fn custom_resources_are_typed() -> Result<()> {
     let Some(kubernetes) = shared().await? else { return Ok(()) };
     let scene = Scene::new(kubernetes.client().await?, "custom").await?;
-    define(&scene.client, &Widget::crd()).await?;
     let widgets: Api<Widget> = Api::namespaced(scene.client.clone(), "custom");
+    define(&scene.client, &Widget::crd(), &widgets).await?;
     let make = async |name: &str, size| {
         widgets.create(&PostParams::default(), &Widget::new(name, WidgetSpec { size })).await
     };
@@ -75,7 +92,7 @@ async fn a_definition_is_deleted_and_made_again() -> Result<()> {
     let mirror =
         Mirror::<Gadget>::start(kubernetes.client().await?, scene.client.clone(), &scene.all());
     mirror.error(|report| report.error.is_not_found()).await?;
-    define(&scene.client, &Gadget::crd()).await?;
+    define(&scene.client, &Gadget::crd(), &gadgets).await?;
     make("one", 1).await?;
     make("two", 2).await?;
     assert_eq!(mirror.settle().await?, 2);
@@ -83,7 +100,7 @@ async fn a_definition_is_deleted_and_made_again() -> Result<()> {
     let before = mirror.reported();
     forget(&scene.client, &Gadget::crd()).await?;
     mirror.error_after(&before, |report| report.error.is_not_found()).await?;
-    define(&scene.client, &Gadget::crd()).await?;
+    define(&scene.client, &Gadget::crd(), &gadgets).await?;
     make("one", 11).await?;
     make("three", 3).await?;
     assert_eq!(mirror.settle().await?, 2);

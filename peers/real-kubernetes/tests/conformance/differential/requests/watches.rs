@@ -82,7 +82,8 @@ async fn watches_end_alike() -> Result<()> {
     let mut script = history("watch-end");
     let watch = |query: &str| format!("{MAPS}?watch=1&{query}");
     script.watch_to_the_end("too-old", &watch("resourceVersion=1"));
-    script.watch_to_the_end("timeout", &watch("resourceVersion=<start>&timeoutSeconds=1"));
+    // Enough for a busy machine to tell the whole history.
+    script.watch_to_the_end("timeout", &watch("resourceVersion=<start>&timeoutSeconds=10"));
     let future = watch("resourceVersion=999999999&timeoutSeconds=1");
     script.watch_to_the_end("future", &future);
     script.watch("word", &watch("resourceVersion=x"), 1);
