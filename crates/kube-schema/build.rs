@@ -24,6 +24,7 @@ struct Message<'a> {
     package: &'a str,
     name: &'a str,
     form: &'a str,
+    atomic: bool,
     fields: Vec<Field<'a>>,
 }
 
@@ -67,7 +68,8 @@ fn tables(text: &str) -> String {
         assert!(count <= 64, "{}: a reader marks fields in 64 bits", message.name);
         let _ = writeln!(
             all_messages,
-            "MessageRow {{ package: {package}, name: {name}, first: {first}, count: {count}, form: Form::{form} }},"
+            "MessageRow {{ package: {package}, name: {name}, first: {first}, count: {count}, form: Form::{form}, atomic: {} }},",
+            message.atomic
         );
         for field in &message.fields {
             let _ = writeln!(all_fields, "{},", row(field, message.package, &index, &mut names));
@@ -118,8 +120,10 @@ fn parse(text: &str) -> Parsed<'_> {
             if rest.contains(&"kind") {
                 kinds.insert((api_version, first), format!("{package}.{first}"));
             }
-            let form = rest.into_iter().find(|word| *word != "kind").unwrap_or_default();
-            messages.push(Message { package, name: first, form, fields: Vec::new() });
+            let atomic = rest.contains(&"atomic");
+            let form = rest.into_iter().find(|word| !matches!(*word, "kind" | "atomic"));
+            let form = form.unwrap_or_default();
+            messages.push(Message { package, name: first, form, atomic, fields: Vec::new() });
         }
     }
     (messages, kinds)
@@ -171,13 +175,16 @@ fn row<'a>(
     let (name, number) = (names.name(field.name), field.number);
     let has = |option: &str| field.options.contains(&option);
     // Go's `omitempty` never leaves out a struct.
-    let is_struct = kind.starts_with("Type::Message");
+    let is_struct = shape == "Always" && kind.starts_with("Type::Message");
     let (omits_zero, inline) = (has("omitzero") || !is_struct && has("omitempty"), has("inline"));
     let (strategy, key) = patching(&field.options);
     let merge_key = names.name(key);
+    let (merge, detail) = merging(&field.options);
+    let detail = names.name(detail);
     format!(
         "Field {{ name: {name}, number: {number}, kind: {kind}, shape: Shape::{shape}, omits_zero: {omits_zero}, inline: {inline}, \
-         strategy: PatchStrategy::{strategy}, merge_key: {merge_key} }}"
+         strategy: PatchStrategy::{strategy}, merge_key: {merge_key}, \
+         merge: Merge::{merge}, detail: {detail} }}"
     )
 }
 
@@ -189,4 +196,18 @@ fn patching<'a>(options: &[&'a str]) -> (&'static str, &'a str) {
         None if options.contains(&"replace") => ("Replace", ""),
         None => ("Default", ""),
     }
+}
+
+/// How server-side apply merges a field, and the keys or the default that belong to it.
+fn merging<'a>(options: &[&'a str]) -> (&'static str, &'a str) {
+    let found = options.iter().find_map(|option| match *option {
+        "atomic" => Some(("Atomic", "")),
+        "granular" => Some(("Granular", "")),
+        "set" => Some(("Set", "")),
+        other => other
+            .strip_prefix("map=")
+            .map(|keys| ("Map", keys))
+            .or_else(|| other.strip_prefix("default=").map(|text| ("Default", text))),
+    });
+    found.unwrap_or(("Unmarked", ""))
 }

@@ -49,4 +49,4 @@ pub use envelope::{
 };
 pub use error::Error;
 pub use fields::{FieldValue, Fields, RawField};
-pub use table::{Field, Form, Message, PatchStrategy, Shape, Type, kinds, message};
+pub use table::{Field, Form, ListType, Message, PatchStrategy, Shape, Type, kinds, message};

@@ -92,6 +92,11 @@ impl Message {
         self.row().form
     }
 
+    /// Returns whether server-side apply replaces it as a whole, and never merges it: `structType` in Go.
+    pub fn is_atomic(self) -> bool {
+        self.row().atomic
+    }
+
     /// Where a field is in `fields`.
     pub(crate) fn position(self, number: u32) -> Option<usize> {
         let fields = self.fields();
@@ -131,6 +136,9 @@ pub struct Field {
     inline: bool,
     strategy: PatchStrategy,
     merge_key: Name,
+    merge: Merge,
+    /// The keys of [`Merge::Map`], separated by commas, or the text of [`Merge::Default`].
+    detail: Name,
 }
 
 impl Field {
@@ -182,6 +190,56 @@ impl Field {
     pub fn merge_key(&self) -> Option<&'static str> {
         Some(self.merge_key.text()).filter(|key| !key.is_empty())
     }
+
+    /// Returns how server-side apply merges a list: `listType` in Go. Without it, a list is merged as a strategic
+    /// merge patch does it.
+    ///
+    /// ```
+    /// use kube_schema::{ListType, Type};
+    ///
+    /// let service = kube_schema::message("v1", "Service").unwrap();
+    /// let Type::Message(spec) = service.field_named("spec").unwrap().kind() else { panic!() };
+    /// let ports = spec.field_named("ports").unwrap();
+    /// assert_eq!(ports.list_type(), ListType::Map);
+    /// assert_eq!(ports.map_keys().collect::<Vec<_>>(), ["port", "protocol"]);
+    /// let Type::Message(port) = ports.kind() else { panic!() };
+    /// assert_eq!(port.field_named("protocol").unwrap().key_default(), Some("TCP"));
+    /// ```
+    pub fn list_type(&self) -> ListType {
+        match self.merge {
+            Merge::Map => ListType::Map,
+            Merge::Set => ListType::Set,
+            Merge::Unmarked if self.strategy == PatchStrategy::Merge => match self.merge_key() {
+                Some(_) => ListType::Map,
+                None => ListType::Set,
+            },
+            _ => ListType::Atomic,
+        }
+    }
+
+    /// Returns the fields by which server-side apply tells the items of a list apart.
+    pub fn map_keys(&self) -> impl Iterator<Item = &'static str> + Clone {
+        let keys = match self.merge {
+            Merge::Map => self.detail.text(),
+            _ => self.merge_key.text(),
+        };
+        keys.split(',').filter(|key| !key.is_empty())
+    }
+
+    /// Returns whether server-side apply replaces a map or an object as a whole: `mapType` and `structType` in Go. If it
+    /// is `None`, [`Message::is_atomic`] decides about an object, and a map is merged.
+    pub fn is_atomic(&self) -> Option<bool> {
+        match self.merge {
+            Merge::Atomic => Some(true),
+            Merge::Granular => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Returns the default of a field that is a key of a list. Items without the field are identified by it.
+    pub fn key_default(&self) -> Option<&'static str> {
+        (self.merge == Merge::Default).then(|| self.detail.text())
+    }
 }
 
 impl fmt::Debug for Field {
@@ -228,6 +286,29 @@ pub enum PatchStrategy {
     Replace,
 }
 
+/// How server-side apply merges a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListType {
+    /// It is replaced as a whole.
+    Atomic,
+    /// Its items are scalars, and each item has its own managers.
+    Set,
+    /// Its items are objects that are identified by [`Field::map_keys`].
+    Map,
+}
+
+/// How server-side apply merges a field, as far as its line says so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Merge {
+    Unmarked,
+    Atomic,
+    Granular,
+    Set,
+    Map,
+    /// A key of a list, which has a default.
+    Default,
+}
+
 /// The form of a message in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -258,6 +339,7 @@ struct MessageRow {
     first: u16,
     count: u8,
     form: Form,
+    atomic: bool,
 }
 
 struct KindRow {
@@ -347,6 +429,31 @@ mod tests {
             field("policy/v1", "PodDisruptionBudget", &["spec", "selector"]),
             (PatchStrategy::Replace, None)
         );
+    }
+
+    #[test]
+    fn fields_have_their_list_and_map_types() {
+        let pod = message("v1", "Pod").unwrap();
+        let inner = |message: Message, name| match message.field_named(name).unwrap().kind() {
+            Type::Message(inner) => inner,
+            other => panic!("{other:?}"),
+        };
+        let (meta, spec) = (inner(pod, "metadata"), inner(pod, "spec"));
+        let container = inner(spec, "containers");
+        let field = |message: Message, name| message.field_named(name).unwrap();
+        let keys = |field: &Field| field.map_keys().collect::<Vec<_>>();
+        assert_eq!(field(meta, "finalizers").list_type(), ListType::Set);
+        assert_eq!(keys(field(meta, "ownerReferences")), ["uid"]);
+        assert_eq!(field(spec, "tolerations").list_type(), ListType::Atomic);
+        assert_eq!(keys(field(container, "ports")), ["containerPort", "protocol"]);
+        assert_eq!(field(container, "args").list_type(), ListType::Atomic);
+        assert_eq!(field(spec, "nodeSelector").is_atomic(), Some(true));
+        assert_eq!(field(meta, "labels").is_atomic(), None);
+        let deployment = message("apps/v1", "Deployment").unwrap();
+        assert!(inner(inner(deployment, "spec"), "selector").is_atomic());
+        assert!(!spec.is_atomic());
+        let volume = inner(message("v1", "PersistentVolume").unwrap(), "spec");
+        assert_eq!(field(volume, "claimRef").is_atomic(), Some(false));
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(super) struct GoPackage {
     pub(super) types: BTreeMap<String, GoType>,
     /// Types with custom JSON marshalling.
     pub(super) marshalers: BTreeSet<String>,
+    /// Types that server-side apply never merges: `+structType=atomic`.
+    pub(super) atomic: BTreeSet<String>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -42,6 +44,42 @@ pub(super) struct GoField {
     pub(super) patch_strategy: Option<String>,
     /// The field that identifies the items of a list in such a patch.
     pub(super) patch_merge_key: Option<String>,
+    /// How server-side apply treats the field.
+    pub(super) markers: Markers,
+}
+
+/// The markers in the comment of a field or a type that say how server-side apply merges it.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Markers {
+    /// `atomic`, `set` or `map`.
+    pub(super) list_type: Option<String>,
+    /// The fields that identify the items of a list of type `map`.
+    pub(super) list_map_keys: Vec<String>,
+    /// `atomic` or `granular`, of a map or of a struct.
+    pub(super) map_type: Option<String>,
+    /// The default, if it is a text.
+    pub(super) default: Option<String>,
+}
+
+impl Markers {
+    /// Reads a line of a comment. A blank line ends the comment.
+    fn read(&mut self, line: &str) {
+        let Some(comment) = line.trim().strip_prefix("//") else {
+            *self = Self::default();
+            return;
+        };
+        let Some((name, value)) = comment.trim().split_once('=') else { return };
+        match name {
+            "+listType" => self.list_type = Some(value.to_owned()),
+            "+listMapKey" => self.list_map_keys.push(value.to_owned()),
+            "+mapType" | "+structType" => self.map_type = Some(value.to_owned()),
+            "+default" => {
+                let text = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+                self.default = text.map(str::to_owned);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl GoField {
@@ -62,7 +100,14 @@ impl GoField {
 pub(super) fn read(text: &str, package: &mut GoPackage) {
     let imports = imports(text);
     let mut lines = text.lines();
+    let mut markers = Markers::default();
     while let Some(line) = lines.next() {
+        if let Some(name) = line.strip_prefix("type ").and_then(|rest| rest.split(' ').next())
+            && markers.map_type.as_deref() == Some("atomic")
+        {
+            package.atomic.insert(name.to_owned());
+        }
+        markers.read(line);
         let line = line.split("//").next().unwrap_or_default().trim_end();
         if let Some(group) = line.strip_prefix("const GroupName = ") {
             package.group = Some(group.trim_matches('"').to_owned());
@@ -116,9 +161,11 @@ fn imports(text: &str) -> BTreeMap<String, String> {
 /// Parses the fields of a struct, up to its closing brace.
 fn fields<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<GoField> {
     let mut found = Vec::new();
+    let mut markers = Markers::default();
     for line in lines.take_while(|line| !line.starts_with('}')) {
         let line = line.trim();
         if line.is_empty() || line.starts_with("//") {
+            markers.read(line);
             continue;
         }
         let mut parts = line.splitn(3, '`');
@@ -133,6 +180,7 @@ fn fields<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<GoField> {
             protobuf: tag(tags, "protobuf:\""),
             patch_strategy: tag(tags, "patchStrategy:\""),
             patch_merge_key: tag(tags, "patchMergeKey:\""),
+            markers: std::mem::take(&mut markers),
         });
     }
     found
@@ -147,7 +195,7 @@ fn tag(tags: &str, opening: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const FILE: &str = "package v1\n\nimport (\n\tmetav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n)\n\nconst GroupName = \"g.k8s.io\"\n\n// A\ntype A struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\n\t// type B struct {\n\tNode *string `json:\"node,omitempty\" protobuf:\"bytes,10,opt,name=node\"`\n\n\tItems []Item `json:\"items\" patchStrategy:\"merge,retainKeys\" patchMergeKey:\"name\" protobuf:\"bytes,11,rep,name=items\"`\n}\n\ntype Extra []string // more\n\ntype List metav1.List\n\ntype Rule = metav1.Rule\n\ntype Word string\n\nfunc (a *A) MarshalJSON() ([]byte, error) {\n}\n";
+    const FILE: &str = "package v1\n\nimport (\n\tmetav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n)\n\nconst GroupName = \"g.k8s.io\"\n\n// A\n// +structType=atomic\ntype A struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\n\t// type B struct {\n\tNode *string `json:\"node,omitempty\" protobuf:\"bytes,10,opt,name=node\"`\n\n\t// +listType=map\n\t// +listMapKey=name\n\t// +listMapKey=port\n\tItems []Item `json:\"items\" patchStrategy:\"merge,retainKeys\" patchMergeKey:\"name\" protobuf:\"bytes,11,rep,name=items\"`\n}\n\ntype Extra []string // more\n\ntype List metav1.List\n\ntype Rule = metav1.Rule\n\ntype Word string\n\nfunc (a *A) MarshalJSON() ([]byte, error) {\n}\n";
 
     #[test]
     fn structs_have_their_tags() {
@@ -162,6 +210,9 @@ mod tests {
         assert_eq!((&node.patch_strategy, &node.patch_merge_key), (&None, &None));
         assert_eq!(items.patch_strategy.as_deref(), Some("merge,retainKeys"));
         assert_eq!(items.patch_merge_key.as_deref(), Some("name"));
+        assert_eq!(node.markers, Markers::default());
+        assert_eq!(items.markers.list_type.as_deref(), Some("map"));
+        assert_eq!(items.markers.list_map_keys, ["name", "port"]);
     }
 
     #[test]
@@ -170,6 +221,7 @@ mod tests {
         read(FILE, &mut package);
         assert_eq!(package.group.as_deref(), Some("g.k8s.io"));
         assert!(package.marshalers.contains("A"));
+        assert!(package.atomic.contains("A") && package.atomic.len() == 1);
         assert_eq!(package.types["Extra"], GoType::Slice);
         let there = |name: &str| (String::from("meta/v1"), name.to_owned());
         let (package_name, name) = there("List");

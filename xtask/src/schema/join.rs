@@ -40,6 +40,8 @@ pub(super) struct SchemaPackage {
 pub(super) struct SchemaMessage {
     pub(super) name: String,
     pub(super) is_kind: bool,
+    /// Whether server-side apply replaces it as a whole.
+    pub(super) is_atomic: bool,
     pub(super) form: Option<&'static str>,
     pub(super) fields: Vec<SchemaField>,
     /// Why it could not be joined, which matters only if a kind refers to it.
@@ -59,7 +61,7 @@ pub(super) struct SchemaField {
 /// Joins both descriptions, and drops messages that no kind refers to.
 pub(super) fn schema(packages: &[Package]) -> Result<Schema, String> {
     let types = packages.iter().map(|package| (&*package.name, package)).collect();
-    let join = Join { packages: types };
+    let join = Join { packages: types, keys: map_keys(packages) };
     let mut schema: Schema = packages.iter().map(|package| join.package(package)).collect();
     schema.sort_by(|a, b| a.name.cmp(&b.name));
     let wanted = reachable(&schema)?;
@@ -74,6 +76,18 @@ pub(super) fn schema(packages: &[Package]) -> Result<Schema, String> {
 
 struct Join<'a> {
     packages: BTreeMap<&'a str, &'a Package>,
+    /// The names of all fields that identify items of lists.
+    keys: BTreeSet<&'a str>,
+}
+
+fn map_keys(packages: &[Package]) -> BTreeSet<&str> {
+    let types = packages.iter().flat_map(|package| package.go.types.values());
+    let fields = types.filter_map(|declared| match declared {
+        GoType::Struct(fields) => Some(fields),
+        _ => None,
+    });
+    let keys = fields.flatten().flat_map(|field| &field.markers.list_map_keys);
+    keys.map(String::as_str).collect()
 }
 
 impl Join<'_> {
@@ -111,7 +125,8 @@ impl Join<'_> {
             }
             fields.sort_by_key(|field| field.number);
         }
-        SchemaMessage { name, is_kind, form, fields, problem }
+        let is_atomic = package.go.atomic.contains(&name);
+        SchemaMessage { name, is_kind, is_atomic, form, fields, problem }
     }
 
     fn field(
@@ -142,6 +157,7 @@ impl Join<'_> {
         options.extend(named.map(str::to_owned));
         options.extend(inline.then(|| "inline".to_owned()));
         options.extend(patch_options(go));
+        options.extend(self.apply_options(go));
         // Lists, too, are written unless they are nil.
         let pointer = go.kind.starts_with('*') || kind == "bytes" || self.is_list(&kind);
         Some(SchemaField {
@@ -150,6 +166,19 @@ impl Join<'_> {
             kind: shaped(field.label, pointer, &kind),
             options,
         })
+    }
+
+    /// Returns how server-side apply merges a field: `set`, `map=KEY,…`, `atomic` or `granular`. Items of lists are
+    /// identified by the defaults of keys that they do not have.
+    fn apply_options(&self, go: &GoField) -> Vec<String> {
+        let markers = &go.markers;
+        let list = markers.list_type.as_deref().map(|list| match list {
+            "map" => format!("map={}", markers.list_map_keys.join(",")),
+            other => other.to_owned(),
+        });
+        let default = markers.default.as_ref().filter(|_| self.keys.contains(go.json_name()));
+        let default = default.map(|text| format!("default={text}"));
+        list.into_iter().chain(markers.map_type.clone()).chain(default).collect()
     }
 
     fn bare(&self, field: &ProtoField, kind: &str) -> SchemaField {

@@ -8,13 +8,16 @@ pub(super) fn write(schema: &Schema, version: &str) -> String {
         "# Written by `cargo xtask schema` from k8s.io/api {version} and its companions. Do not edit.\n\
          #\n\
          # package NAME [APIVERSION]\n\
-         # NAME [kind] [FORM]\n\
+         # NAME [kind] [atomic] [FORM]\n\
          #   NUMBER JSONNAME TYPE [OPTION…]\n\
          #\n\
          # Types are in Go's notation: `*int32` is written only if it is set, `int32` always.\n\
          # A FORM is the JSON of messages that are no objects there. `alias` is a kind of another package.\n\
          # A strategic merge patch merges lists with `merge`, by the field KEY of an item with `merge=KEY`; it replaces\n\
-         # objects with `replace`. Clients list the fields of objects with `retainkeys` in their patches.\n"
+         # objects with `replace`. Clients list the fields of objects with `retainkeys` in their patches.\n\
+         # Server-side apply merges lists as a `set` of scalars or by the fields of an item (`map=KEY,…`); it replaces\n\
+         # whole lists, maps and objects that are `atomic`. A `granular` object is merged although its type is atomic.\n\
+         # `default` is the value of a field that identifies items of a list, of items without it.\n"
     );
     for package in schema {
         out.push_str(&format!("\npackage {}", package.name));
@@ -36,6 +39,9 @@ fn write_message(out: &mut String, package: &str, message: &SchemaMessage) {
     out.push_str(&message.name);
     if message.is_kind {
         out.push_str(" kind");
+    }
+    if message.is_atomic {
+        out.push_str(" atomic");
     }
     if let Some(form) = message.form {
         out.push_str(&format!(" {form}"));
