@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 
 use self::owners::{Meta, OwnerState};
+use crate::apply::Author;
 use crate::chores::{Chore, Place};
 use crate::lifecycle;
 use crate::limits::COLLECTED_AT_ONCE_MAX;
@@ -27,6 +28,9 @@ use crate::request::{Target, Verb};
 use crate::rest::{self, Propagation};
 use crate::server::Shared;
 use crate::store::{Dependent, Key, PageRequest, Revision};
+
+/// The manager of the fields that garbage collection changes: the program that does it in a cluster.
+const MANAGER: &str = "kube-controller-manager";
 
 /// The finalizer of an owner whose dependents lose their references to it before it is removed.
 pub(crate) const ORPHAN: &str = "orphan";
@@ -323,8 +327,9 @@ fn drop_finalizer(shared: &Arc<Shared>, owner: &Place, finalizer: &str) {
 /// Changes the metadata of an object.
 fn change(shared: &Arc<Shared>, table: &Arc<str>, key: &Key, edit: impl Fn(&mut Object)) {
     let Some(target) = target(shared, table, key) else { return };
-    let changed = rest::modify(shared, &target, false, |old| {
-        let mut new = old.clone();
+    let author = Author::server(MANAGER, &target.resource.api_version(), "");
+    let changed = rest::modify(shared, &target, &author, false, |live| {
+        let mut new = live.object.clone();
         let metadata = object::metadata_mut(&mut new);
         edit(metadata);
         for list in ["ownerReferences", "finalizers"] {
@@ -332,7 +337,7 @@ fn change(shared: &Arc<Shared>, table: &Arc<str>, key: &Key, edit: impl Fn(&mut 
                 metadata.remove(list);
             }
         }
-        Ok(new)
+        Ok(new.into())
     });
     if let Err(status) = changed {
         tracing::debug!(%table, object = %key, %status, "garbage collection cannot change an object");

@@ -15,6 +15,7 @@ pub(crate) use registry::{Registry, versions};
 pub(crate) use selectable::field_text;
 pub(crate) use subresource::Subresource;
 
+use crate::apply::{Schema, Type};
 use crate::status::GroupResource;
 
 /// A string that is static for built-in resources and owned for custom ones.
@@ -51,6 +52,8 @@ pub(crate) struct Resource {
     pub(crate) custom: bool,
     /// Whether objects can be stored. Others are only posted, and answered at once: bindings.
     pub(crate) stored: bool,
+    /// The schema of a custom resource. Those of built-in kinds are in `kube-schema`.
+    pub(crate) schema: Option<Arc<Schema>>,
     /// The table that stores the objects: `plural.group`, shared by all versions of a resource.
     pub(crate) table: Arc<str>,
 }
@@ -88,6 +91,15 @@ impl Resource {
         match &*self.group {
             "" => self.version.to_string(),
             group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// Returns the type of the objects, by which configurations are merged into them.
+    pub(crate) fn merge_type(&self) -> Type<'_> {
+        match &self.schema {
+            Some(schema) => Type::CustomObject(schema),
+            None => kube_schema::message(&self.api_version(), &self.kind)
+                .map_or(Type::Deduced, Type::of_kind),
         }
     }
 

@@ -70,7 +70,7 @@
 //! | versions and history | one global version, MVCC, compaction, 410 in both forms, future versions, restore from a snapshot |
 //! | list | label and field selectors with Kubernetes' grammar and errors, `limit`/`continue` pinned to a version, `remainingItemCount`, `resourceVersion` and `resourceVersionMatch` in all combinations, inconsistent continuation |
 //! | watch | from any version, bookmarks, `timeoutSeconds`, `sendInitialEvents`, selector enter and leave, slow watchers cut off; over HTTP, and over WebSocket on sockets |
-//! | objects | optimistic locking, generateName, generation, the subresources `status`, `scale` (of workloads and custom resources), `eviction` with disruption budgets, `binding`, `approval`, `ephemeralcontainers`, `resize` and `finalize`, finalizers, preconditions, dry run, JSON patch, merge patch, strategic merge patch of built-in kinds, validation of names, labels and metadata, `Status` bodies with identical wording |
+//! | objects | optimistic locking, generateName, generation, the subresources `status`, `scale` (of workloads and custom resources), `eviction` with disruption budgets, `binding`, `approval`, `ephemeralcontainers`, `resize` and `finalize`, finalizers, preconditions, dry run, JSON patch, merge patch, server-side apply, strategic merge patch of built-in kinds, validation of names, labels and metadata, `Status` bodies with identical wording |
 //! | deletion | garbage collection by owner references (background, foreground, orphan), namespaces are emptied: [`Builder::garbage_collection`] |
 //! | representations | JSON, protobuf for built-in kinds and metadata, `Table` with kubectl's columns, `PartialObjectMetadata`, gzip |
 //! | kinds | the commonly used built-in resources of Kubernetes 1.36, discovery in both forms; custom resources with several versions, printer columns and selectable fields |
@@ -84,9 +84,8 @@
 //! | custom resource versions | are converted by changing `apiVersion` only (`strategy: None`) |
 //! | events | both groups share their objects, as in Kubernetes; `autoscaling/v1` and other second versions of built-in kinds are not served |
 //! | watch cache | there is none that could lag: `resourceVersion=0` returns the latest state |
-//! | managedFields | are dropped, or kept as sent: [`Builder::keep_managed_fields`] |
+//! | managedFields | are tracked for every write, but an object shows them only once a configuration was applied to it: [`Builder::show_managed_fields`] |
 //! | **Absent** | |
-//! | server-side apply | 415; `kubectl apply --server-side` needs it |
 //! | controllers | deployments create no pods |
 //! | `exec`, `attach`, `portforward`, `proxy`, `serviceaccounts/token` | the first four: 501 |
 //! | admission | no webhooks, no policies; their objects are stored |
@@ -101,6 +100,9 @@ mod duration;
 pub mod limits;
 mod quote;
 mod status;
+
+// Server-side apply.
+mod apply;
 
 // Served resources.
 mod kinds;

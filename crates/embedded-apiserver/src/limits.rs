@@ -6,6 +6,9 @@ use std::time::Duration;
 /// The longest name of a field manager, as in Kubernetes.
 pub const FIELD_MANAGER_BYTES_MAX: usize = 128;
 
+/// Authors of creations that are remembered, so that their objects share them. Others cost an allocation per object.
+pub(crate) const CREATORS_MAX: usize = 32;
+
 /// The largest request body: kube-apiserver's limit, twice etcd's limit on a value.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 

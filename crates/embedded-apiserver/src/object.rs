@@ -21,8 +21,6 @@ pub(crate) struct Birth {
     pub(crate) now: String,
     /// The suffix for a generateName.
     pub(crate) suffix: String,
-    /// Whether managedFields are kept as the client sent them.
-    pub(crate) managed_fields: bool,
 }
 
 /// Returns the metadata of an object. [`decode`] has checked that it is an object.
@@ -226,9 +224,6 @@ pub(crate) fn on_create(
     for mine in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         metadata.remove(mine);
     }
-    if !birth.managed_fields {
-        metadata.remove("managedFields");
-    }
     if metadata.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() {
         let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
         if !prefix.is_empty() {
@@ -271,9 +266,7 @@ fn generated_name(prefix: &str, suffix: &str) -> String {
 }
 
 /// Merges the stored object into its replacement.
-///
-/// managedFields are dropped, unless the server keeps what clients send.
-pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed_fields: bool) {
+pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object) {
     if target.is_status() {
         only_status(&target.resource, old, new);
     } else if target.resource.status && target.subresource != Some(Subresource::Approval) {
@@ -286,9 +279,6 @@ pub(crate) fn on_update(target: &Target, old: &Object, new: &mut Object, managed
     let old = metadata(old);
     let new = metadata_mut(new);
     new.remove("selfLink");
-    if !managed_fields {
-        new.remove("managedFields");
-    }
     // Fields that only the server sets are retained if the client omits them. If it changes them,
     // validation reports the field.
     for kept in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {

@@ -1,6 +1,8 @@
-//! Strings as Kubernetes quotes them in its messages, like Go's `%q`.
+//! Values in Kubernetes' messages: strings as Go's `%q` quotes them, and Go's names for JSON types.
 
 use std::fmt::Write as _;
+
+use serde_json::Value;
 
 /// Returns the text in double quotes, with non-printable characters escaped as in Go.
 ///
@@ -24,6 +26,18 @@ pub(crate) fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// Returns Go's name for a JSON value's type.
+pub(crate) fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 fn push_code(out: &mut String, code: u32) {

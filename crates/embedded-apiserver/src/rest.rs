@@ -5,6 +5,7 @@ mod continue_token;
 mod delete;
 mod eviction;
 mod log;
+mod owners;
 mod parts;
 mod patch;
 mod read;

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{ADMIN, Access};
+use crate::apply::Author;
 use crate::chores::{Chore, Chores};
 use crate::clock::{Clock, seconds};
 use crate::faults::FaultState;
@@ -65,7 +66,10 @@ pub(crate) struct Options {
     pub(crate) watch_lag_max: usize,
     pub(crate) watches_max: usize,
     pub(crate) control: bool,
-    pub(crate) managed_fields: bool,
+    /// Whether managedFields are stored as clients send them.
+    pub(crate) keep_managed_fields: bool,
+    /// Whether all objects show their managedFields.
+    pub(crate) show_managed_fields: bool,
     pub(crate) garbage_collection: bool,
     pub(crate) pods_run: bool,
     pub(crate) pod_delays: PodDelays,
@@ -93,9 +97,30 @@ pub(crate) struct Shared {
     pub(crate) watches: Switch,
     /// Whether new connections are accepted. While they are not, listeners close their sockets.
     pub(crate) accepting: watch::Sender<bool>,
+    pub(crate) creators: Creators,
     watch_count: AtomicUsize,
     rng: Mutex<fastrand::Rng>,
     admin_token: String,
+}
+
+/// The authors of recent creations, which all objects that they create share.
+#[derive(Debug, Default)]
+pub(crate) struct Creators(Mutex<Vec<Arc<Author>>>);
+
+impl Creators {
+    /// Returns the shared form of an author.
+    pub(crate) fn author(&self, author: &Author) -> Arc<Author> {
+        let mut recent = self.0.lock();
+        if let Some(known) = recent.iter().find(|known| ***known == *author) {
+            return Arc::clone(known);
+        }
+        if recent.len() >= limits::CREATORS_MAX {
+            recent.remove(0);
+        }
+        let new = Arc::new(author.clone());
+        recent.push(Arc::clone(&new));
+        new
+    }
 }
 
 impl fmt::Debug for Shared {
@@ -137,7 +162,8 @@ impl Default for Builder {
                 watch_lag_max: limits::WATCH_LAG_MAX,
                 watches_max: limits::WATCHES_MAX,
                 control: false,
-                managed_fields: false,
+                keep_managed_fields: false,
+                show_managed_fields: false,
                 garbage_collection: true,
                 pods_run: false,
                 pod_delays: PodDelays::default(),
@@ -251,10 +277,20 @@ impl Builder {
         self
     }
 
-    /// Keeps `metadata.managedFields` as clients send them, instead of dropping them, so that
-    /// objects are as large as on a real server. They are not updated.
+    /// Stores `metadata.managedFields` as clients send them, instead of tracking the managers of
+    /// those writes, so that test data can have any managers.
     pub fn keep_managed_fields(mut self, keep: bool) -> Self {
-        self.options.managed_fields = keep;
+        self.options.keep_managed_fields = keep;
+        self
+    }
+
+    /// Shows `metadata.managedFields` of every object, as a real server does.
+    ///
+    /// By default an object shows them once a client has applied a configuration to it. The managers
+    /// of all other objects are tracked, too, but not shown: they would make objects about half as
+    /// large again.
+    pub fn show_managed_fields(mut self, show: bool) -> Self {
+        self.options.show_managed_fields = show;
         self
     }
 
@@ -285,6 +321,7 @@ impl Builder {
                 .counting_from(self.first_version),
             registry: RwLock::new(Registry::new()),
             definitions: Mutex::new(()),
+            creators: Creators::default(),
             access,
             record: Record::default(),
             faults: FaultState::default(),
@@ -419,12 +456,7 @@ impl Shared {
         let epoch = Timestamp::UNIX_EPOCH;
         let born = self.clock.now().saturating_sub(age).map_or(epoch, |born| born.max(epoch));
         let mut rng = self.rng.lock();
-        Birth {
-            uid: uid(&mut rng),
-            now: seconds(born),
-            suffix: name_suffix(&mut rng),
-            managed_fields: self.options.managed_fields,
-        }
+        Birth { uid: uid(&mut rng), now: seconds(born), suffix: name_suffix(&mut rng) }
     }
 
     pub(crate) fn watch_slot(self: &Arc<Self>) -> Result<WatchSlot, Status> {

@@ -11,4 +11,4 @@ mod shape;
 
 pub(crate) use data::{data, data_shape, data_update, drop_empty_data};
 pub(crate) use meta::{create, update, version_required};
-pub(crate) use shape::{is_known, json_type, shape};
+pub(crate) use shape::{is_known, shape};

@@ -260,6 +260,7 @@ pub(super) fn cluster(plural: &'static str, kind: &'static str) -> Resource {
         columns: Vec::new(),
         custom: false,
         stored: true,
+        schema: None,
         table: Arc::from(""),
     }
 }

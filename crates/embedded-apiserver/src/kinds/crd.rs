@@ -16,6 +16,7 @@ pub(crate) use validate::{validate, validate_update};
 
 use super::scale::ScalePaths;
 use super::{NameRule, PrinterColumn, Resource, Text};
+use crate::apply::Schema;
 
 /// The group and plural of the definitions themselves.
 pub(crate) const GROUP: &str = "apiextensions.k8s.io";
@@ -68,8 +69,15 @@ fn resource(spec: &Value, version: &Value, table: &Arc<str>) -> Resource {
         columns: columns(version),
         custom: true,
         stored: true,
+        schema: Some(Arc::new(schema(spec, version))),
         table: Arc::clone(table),
     }
+}
+
+/// Returns the schema of one version of a definition.
+fn schema(spec: &Value, version: &Value) -> Schema {
+    let preserve_unknown = spec["preserveUnknownFields"] == true;
+    Schema::of_definition(&version["schema"]["openAPIV3Schema"], preserve_unknown)
 }
 
 /// Returns the printer columns of one version of a definition.

@@ -15,7 +15,7 @@ use crate::object::Object;
 use crate::print::read::{flag, items, text};
 use crate::server::ApiServer;
 use crate::status::Status;
-use crate::store::{Draft, Expected, Key};
+use crate::store::{Draft, Expected, Key, Ownership};
 
 /// The delay before a pod retries when all addresses are in use.
 const ADDRESS_WAIT: Duration = Duration::from_secs(1);
@@ -173,7 +173,12 @@ fn bind(
     };
     spec.insert("nodeName".to_owned(), node.into());
     let version = text(&pod["metadata"]["resourceVersion"]).parse().unwrap_or(0);
-    let draft = Draft::encode(&resource, &bound);
+    let current = shared.store.get(&resource.table, key);
+    let ownership = current.filter(|current| current.version() == version).map(|current| {
+        // A binding has no manager.
+        current.ownership().settled(&resource, pod.as_object().unwrap_or(&Object::new()))
+    });
+    let draft = Draft::encode(&resource, &bound).owned(ownership.unwrap_or(Ownership::Shown));
     let written = shared.store.put(&resource.table, Expected::Version(version), &draft);
     written.map(drop).map_err(|_| {
         Status::conflict(resource.group_resource(), key.name(), "the pod has been modified")

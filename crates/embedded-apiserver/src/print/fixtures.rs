@@ -32,6 +32,7 @@ pub(super) fn builtin(group: &str, plural: &str) -> Resource {
         columns: Vec::new(),
         custom: false,
         stored: true,
+        schema: None,
         table: "things".into(),
     }
 }

@@ -61,11 +61,13 @@ fn assign(
         let current = found.ok_or_else(|| Status::not_found(PODS, name))?;
         let mut pod = current.to_map();
         check_pod(&pod, binding, name)?;
+        // The scheduler does not own what a binding changes.
+        let ownership = current.ownership().settled(&resource, &pod);
         bind(&mut pod, binding, node, &shared.clock.now_text());
         if dry_run {
             return Ok(());
         }
-        let draft = Draft::encode(&resource, &pod);
+        let draft = Draft::encode(&resource, &pod).owned(ownership);
         let expected = Expected::Version(current.version());
         if shared.store.put(&resource.table, expected, &draft).is_ok() {
             return Ok(());

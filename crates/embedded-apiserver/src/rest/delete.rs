@@ -331,7 +331,8 @@ pub(super) fn delete_one(
         let mut object = served(target, &current);
         options.check_preconditions(target, &object)?;
         let mut changed = mark(shared, target, &mut object, options.grace_period_seconds);
-        changed |= options.set_finalizers(target, &mut object);
+        let waits = options.set_finalizers(target, &mut object);
+        changed |= waits;
         let goes = object::may_go(&object) && lifecycle::may_go(shared, target);
         if !(goes || changed) {
             return Ok(Outcome::Pending(current));
@@ -344,7 +345,13 @@ pub(super) fn delete_one(
         // some kinds, watchers see it terminating first.
         if !goes || (changed && lifecycle::is_told_first(target)) {
             lifecycle::deleting(target, &mut object);
-            let draft = draft(target, &object)?;
+            // The creator does not own the finalizers of garbage collection.
+            let ownership = if waits {
+                current.ownership().settled(&target.storage, &current.to_map())
+            } else {
+                current.ownership().clone()
+            };
+            let draft = draft(target, &object)?.owned(ownership);
             if dry_run {
                 let preview = draft.seal(Arc::clone(current.key()), EventType::Modified, version);
                 return Ok(Outcome::Pending(Arc::new(preview)));

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 
 use super::Call;
 use super::delete::{DeleteOptions, delete_one};
+use super::owners::{self, Proposal};
 use super::unstored::{decode, set_condition, status_target, success};
 use super::write::{self, modify, served};
+use crate::apply::{Author, Operation};
 use crate::body::Body;
 use crate::kinds::Subresource;
 use crate::object::{self, Object};
@@ -49,14 +51,16 @@ pub(super) fn create(shared: &Arc<Shared>, call: &Call) -> Result<Response<Body>
     }
     options.check_preconditions(&pods, &pod)?;
     let now = shared.clock.now_text();
-    let evicted = modify(shared, &pods, false, |old| {
-        let mut new = old.clone();
+    let author = owners::author(call, Operation::Update);
+    let evicted = modify(shared, &pods, &author, false, |live| {
+        let mut new = live.object.clone();
         let condition = json!({
             "type": "DisruptionTarget", "status": "True", "lastProbeTime": null,
             "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
         });
         set_condition(&mut new, condition, &now);
-        Ok(new)
+        // The condition is the server's. The client does not own it.
+        Ok(Proposal { object: new, managers: Some(live.managers()) })
     })?;
     // The condition is a new version of the pod.
     delete_one(shared, &pods, &options.at_version(evicted.version()), false)?;
@@ -96,9 +100,11 @@ fn permit(shared: &Arc<Shared>, pods: &Target, pod: &Object, dry_run: bool) -> R
         return check(name, budget);
     }
     let target = status_target(shared, BUDGETS, pods.namespace(), name)?;
-    let taken = modify(shared, &target, false, |old| {
-        check(name, old)?;
-        Ok(disrupted(old.clone(), pods.name(), &now))
+    // A real server sends this as a request of its own.
+    let author = Author::server("kube-apiserver", &target.resource.api_version(), "status");
+    let taken = modify(shared, &target, &author, false, |live| {
+        check(name, live.object)?;
+        Ok(disrupted(live.object.clone(), pods.name(), &now).into())
     });
     taken.map(drop)
 }

@@ -1,6 +1,6 @@
-//! Patch: JSON patch, merge patch and, for built-in kinds, strategic merge patch. Server-side apply
-//! would be another variant of [`Change`].
+//! Patch: JSON patch, merge patch, server-side apply and, for built-in kinds, strategic merge patch.
 
+pub(super) mod apply;
 mod strategic;
 
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use self::strategic::Refusal;
 use super::write::{check_options, modify};
-use super::{Call, parts};
+use super::{Call, owners, parts};
+use crate::apply::Operation;
 use crate::body::Body;
 use crate::kinds::Resource;
 use crate::limits::{
@@ -20,10 +21,10 @@ use crate::limits::{
 };
 use crate::negotiate;
 use crate::object::{self, Object};
+use crate::quote;
 use crate::response::encoded;
 use crate::server::Shared;
 use crate::status::{FieldError, Status};
-use crate::validate;
 use crate::view::View;
 
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -31,8 +32,8 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// The patch types of built-in kinds.
-const PATCHES: &[&str] = &[JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH];
+/// The patch types of custom resources.
+const CUSTOM_PATCHES: &[&str] = &[JSON_PATCH, MERGE_PATCH, APPLY_PATCH];
 
 /// The supported types of patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +41,7 @@ pub(super) enum PatchType {
     Json,
     Merge,
     Strategic,
+    Apply,
 }
 
 impl PatchType {
@@ -48,11 +50,9 @@ impl PatchType {
         match media_type {
             JSON_PATCH => Ok(Self::Json),
             MERGE_PATCH => Ok(Self::Merge),
+            APPLY_PATCH => Ok(Self::Apply),
             STRATEGIC_MERGE_PATCH if !resource.custom => Ok(Self::Strategic),
-            _ if resource.custom => Err(Status::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
-            // A real server supports this type, but this one does not. The error lists the
-            // supported types.
-            APPLY_PATCH => Err(Status::unsupported_media_type(PATCHES)),
+            _ if resource.custom => Err(Status::unsupported_media_type(CUSTOM_PATCHES)),
             _ => Err(Status::unsupported_patch_type()),
         }
     }
@@ -73,13 +73,24 @@ pub(super) fn patch(
     let target = &call.target;
     // Checked before the options, because the type determines which of them are allowed.
     let patch_type = PatchType::of(negotiate::content_type(&call.headers), &target.resource)?;
+    if patch_type == PatchType::Apply {
+        return apply::apply(shared, call, view);
+    }
     let dry_run = check_options(&target.query, "PatchOptions")?;
     let change = Change::decode(patch_type, &call.body, &target.resource)?;
-    let modified = modify(shared, target, dry_run, |old| {
-        let patched = change.apply(old)?;
+    let author = owners::author(call, Operation::Update);
+    // The managers of an object are computed only if the patch may refer to them.
+    let names_managers = memchr::memmem::find(&call.body, b"managedFields").is_some();
+    let modified = modify(shared, target, &author, dry_run, |live| {
+        let patched = if names_managers {
+            change.apply(&live.with_managers())?
+        } else {
+            change.apply(live.object)?
+        };
         let mut new = object::check_shape(target, patched).map_err(|status| misfit(&status))?;
         object::check_place(target, &mut new)?;
-        parts::restricted(target, old, new, &shared.clock.now_text())
+        let new = parts::restricted(target, live.object, new, &shared.clock.now_text())?;
+        Ok(new.into())
     })?;
     Ok(encoded(StatusCode::OK, view.codec(), view.object(&modified)?))
 }
@@ -124,6 +135,7 @@ impl Change {
                 Ok(Self::Merge(patch))
             }
             PatchType::Strategic => strategic_patch(body, resource),
+            PatchType::Apply => Err(Status::unsupported_patch_type()),
         }
     }
 
@@ -161,7 +173,7 @@ fn strategic_patch(body: &[u8], resource: &Resource) -> Result<Change, Status> {
         // In Go, `null` decodes to an empty patch.
         Value::Null => Ok(Change::Strategic(Object::new(), message)),
         other => {
-            let found = validate::json_type(&other);
+            let found = quote::json_type(&other);
             Err(Status::bad_request(format!(
                 "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
             )))
@@ -171,7 +183,7 @@ fn strategic_patch(body: &[u8], resource: &Resource) -> Result<Change, Status> {
 
 /// Returns the error for JSON that is not a patch, in Go's words.
 fn no_patch(value: &Value, go_type: &str) -> Status {
-    let found = validate::json_type(value);
+    let found = quote::json_type(value);
     let why = format!("json: cannot unmarshal {found} into Go value of type {go_type}");
     Status::bad_request(format!("error decoding patch: {why}"))
 }

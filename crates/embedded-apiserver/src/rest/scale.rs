@@ -5,9 +5,12 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
+use super::owners::{self, Proposal};
+use super::patch::apply::{Configuration, refused};
 use super::patch::{Change, PatchType, misfit};
-use super::write::{self, check_options, modify, served};
+use super::write::{self, check_apply_options, check_options, modify, served};
 use super::{Call, read};
+use crate::apply::{Author, Operation, Replicas};
 use crate::body::Body;
 use crate::kinds::scale::{self, ScalePaths, SelectorField};
 use crate::negotiate;
@@ -77,7 +80,10 @@ fn update(
     let mut sent = write::decode(request)?;
     object::check_place(&request.target, &mut sent)?;
     let replicas = replicas(&sent)?;
-    modify(shared, target, dry_run, |old| scaled(target, old, &sent, replicas, paths))
+    let author = owners::author_of(request, target, Operation::Update);
+    modify(shared, target, &author, dry_run, |live| {
+        Ok(scaled(target, live.object, &sent, replicas, paths)?.into())
+    })
 }
 
 fn patch(
@@ -87,15 +93,56 @@ fn patch(
     paths: &ScalePaths,
 ) -> Result<Arc<Revision>, Status> {
     let patch_type = PatchType::of(negotiate::content_type(&request.headers), &target.resource)?;
+    if patch_type == PatchType::Apply {
+        return apply(shared, target, request, paths);
+    }
     let dry_run = check_options(&target.query, "PatchOptions")?;
     let change = Change::decode(patch_type, &request.body, &request.target.resource)?;
-    modify(shared, target, dry_run, |old| {
+    let author = owners::author_of(request, target, Operation::Update);
+    modify(shared, target, &author, dry_run, |live| {
+        let old = live.object;
         let patched = change.apply(&scale_of(old, paths)?)?;
         let mut new =
             object::check_shape(&request.target, patched).map_err(|status| misfit(&status))?;
         object::check_place(&request.target, &mut new)?;
         let replicas = replicas(&new).map_err(|status| misfit(&status))?;
-        scaled(target, old, &new, replicas, paths)
+        Ok(scaled(target, old, &new, replicas, paths)?.into())
+    })
+}
+
+/// Applies a configuration to the scale. The managers of the replicas are those of the object.
+fn apply(
+    shared: &Arc<Shared>,
+    target: &Target,
+    request: &Call,
+    paths: &ScalePaths,
+) -> Result<Arc<Revision>, Status> {
+    let dry_run = check_apply_options(&target.query)?;
+    let resource = &request.target.resource;
+    let config = Configuration::decode(resource, &request.body)?;
+    let (scale_version, api_version) = (resource.api_version(), target.resource.api_version());
+    let author = owners::author_of(request, target, Operation::Apply);
+    let scale_author = Author { api_version: scale_version.clone(), ..author.clone() };
+    let path = Replicas::at(&paths.spec_replicas);
+    modify(shared, target, &author, dry_run, |live| {
+        let versions = owners::versions(shared, &request.target);
+        let tracked = owners::tracked(&request.target, &versions);
+        let before = live.managers();
+        let managers = path.of_scale(&before, &scale_version);
+        let scale = Value::Object(scale_of(live.object, paths)?);
+        let force = target.query.force == Some(true);
+        let now = shared.clock.now_text();
+        let applied = tracked
+            .apply(&scale, &config.value, &managers, &scale_author, &now, force)
+            .map_err(|conflicts| refused(&conflicts))?;
+        let Value::Object(new) = applied.object.unwrap_or(scale) else {
+            return Err(Status::unprocessable());
+        };
+        let mut new = object::check_shape(&request.target, new)?;
+        object::check_place(&request.target, &mut new)?;
+        let object = scaled(target, live.object, &new, replicas(&new)?, paths)?;
+        let managers = path.of_object(&before, &applied.managers, &api_version);
+        Ok(Proposal { object, managers: Some(managers) })
     })
 }
 
@@ -149,7 +196,7 @@ fn replicas(scale: &Object) -> Result<i32, Status> {
     let cannot = |found: &Value, place: &str, go_type: &str| {
         let found = match found {
             Value::Number(number) => format!("number {number}"),
-            other => crate::validate::json_type(other).to_owned(),
+            other => crate::quote::json_type(other).to_owned(),
         };
         Status::bad_request(format!(
             "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal {found} \

@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;
 
+use super::owners::{self, Claim, Live, Proposal};
 use super::{Call, parts};
+use crate::apply::{Author, Operation};
 use crate::body::Body;
 use crate::codec::Codec;
 use crate::kinds::events;
@@ -38,12 +40,12 @@ pub(super) fn create(
     let named = named.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
     let namespace = lifecycle::check_namespace(shared, target, named)?;
     if !object::meta_text(&sent, "name").is_empty() {
-        return create_named(shared, call, sent, namespace, dry_run, view);
+        return create_named(shared, call, sent.into(), namespace, dry_run, view);
     }
     let what = target.resource.group_resource();
     let mut outcome = Err(Status::already_exists(what, object::meta_text(&sent, "generateName")));
     for _ in 0..NAME_TRIES {
-        outcome = create_named(shared, call, sent.clone(), namespace.clone(), dry_run, view);
+        outcome = create_named(shared, call, sent.clone().into(), namespace.clone(), dry_run, view);
         if !outcome.as_ref().is_err_and(|status| status.reason == "AlreadyExists") {
             break;
         }
@@ -51,22 +53,24 @@ pub(super) fn create(
     outcome
 }
 
-fn create_named(
+pub(super) fn create_named(
     shared: &Arc<Shared>,
     call: &Call,
-    mut sent: Object,
+    sent: Proposal,
     mut namespace: Option<Arc<Revision>>,
     dry_run: bool,
     view: &View,
 ) -> Result<Response<Body>, Status> {
     let target = &call.target;
     let table = &target.resource.table;
+    let Proposal { mut object, managers } = sent;
     // The storage, which a dry run does not reach, refuses it.
     let version =
-        if dry_run { object::metadata_mut(&mut sent).remove("resourceVersion") } else { None };
+        if dry_run { object::metadata_mut(&mut object).remove("resourceVersion") } else { None };
     let _definitions = lifecycle::hold_definitions(shared, target);
-    let object = newborn(shared, call, sent)?;
-    let draft = draft(target, &object)?;
+    let mut object = newborn(shared, call, object)?;
+    let author = owners::author(call, Operation::Update);
+    let draft = owners::new_draft(shared, target, &mut object, &author, managers.as_ref())?;
     let exists = || {
         let name = object::meta_text(&object, "name");
         Status::already_exists(target.resource.group_resource(), name)
@@ -129,15 +133,18 @@ pub(super) fn update(
     let dry_run = check_options(&target.query, "UpdateOptions")?;
     let mut sent = decode(call)?;
     object::check_place(target, &mut sent)?;
-    let modified = modify(shared, target, dry_run, |old| {
-        let (wanted, found) = (object::meta_text(&sent, "uid"), object::meta_text(old, "uid"));
+    let author = owners::author(call, Operation::Update);
+    let modified = modify(shared, target, &author, dry_run, |live| {
+        let found = object::meta_text(live.object, "uid");
+        let wanted = object::meta_text(&sent, "uid");
         if !wanted.is_empty() && wanted != found {
             let why = format!(
                 "Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
             );
             return Err(Status::conflict(target.resource.group_resource(), target.name(), why));
         }
-        parts::restricted(target, old, sent.clone(), &shared.clock.now_text())
+        let now = shared.clock.now_text();
+        Ok(parts::restricted(target, live.object, sent.clone(), &now)?.into())
     })?;
     Ok(encoded(StatusCode::OK, view.codec(), view.object(&modified)?))
 }
@@ -148,8 +155,9 @@ pub(super) fn update(
 pub(crate) fn modify(
     shared: &Arc<Shared>,
     target: &Target,
+    author: &Author,
     dry_run: bool,
-    change: impl Fn(&Object) -> Result<Object, Status>,
+    change: impl Fn(&Live<'_>) -> Result<Proposal, Status>,
 ) -> Result<Arc<Revision>, Status> {
     let resource = &target.resource;
     let key = Key::new(target.namespace(), target.name());
@@ -164,8 +172,11 @@ pub(crate) fn modify(
             .store
             .get(&resource.table, &key)
             .ok_or_else(|| Status::not_found(resource.group_resource(), target.name()))?;
-        let old = served(target, &current);
-        let mut new = change(&old)?;
+        let mut old = served(target, &current);
+        let shown = object::metadata_mut(&mut old).remove("managedFields");
+        let live = Live { target, revision: &current, object: &old, shown: shown.as_ref() };
+        let Proposal { object: mut new, managers: applied } = change(&live)?;
+        let sent = object::metadata_mut(&mut new).remove("managedFields");
         match object::meta_text(&new, "resourceVersion") {
             "" | "0" if !resource.unconditional_update => {
                 // This error comes from the storage, not from validation, and names the resource.
@@ -177,7 +188,7 @@ pub(crate) fn modify(
             version if version != current.version().to_string() => return Err(conflict()),
             _ => {}
         }
-        object::on_update(target, &old, &mut new, shared.options.managed_fields);
+        object::on_update(target, &old, &mut new);
         defaults::on_write(resource, &mut new);
         let version = current.version().to_string();
         object::metadata_mut(&mut new).insert("resourceVersion".to_owned(), version.into());
@@ -186,7 +197,9 @@ pub(crate) fn modify(
         errors.extend(validate::data(resource, &new));
         errors.extend(lifecycle::prepare_update(target, &old, &mut new));
         object::refuse(resource, &new, &errors)?;
-        let draft = draft(target, &new)?;
+        let goes = object::may_go(&new) && lifecycle::may_go(shared, target);
+        let claim = Claim { author, applied, sent };
+        let draft = owners::owned_draft(shared, &live, &mut new, claim)?;
         if dry_run {
             let key = Arc::clone(current.key());
             return Ok(Arc::new(draft.seal(key, EventType::Modified, current.version())));
@@ -194,7 +207,7 @@ pub(crate) fn modify(
         if draft.is_same_as(&current) {
             return Ok(current);
         }
-        if object::may_go(&new) && lifecycle::may_go(shared, target) {
+        if goes {
             lifecycle::before_delete(shared, target, &new);
             if let Ok(last) = lifecycle::remove(shared, target, &key, current.version()) {
                 lifecycle::deleted(shared, target, &last);
@@ -245,11 +258,27 @@ pub(super) fn draft(target: &Target, object: &Object) -> Result<Draft, Status> {
 /// Checks the options of a write. Returns whether it is a dry run.
 pub(super) fn check_options(query: &Query, options: &str) -> Result<bool, Status> {
     let mut errors = Vec::new();
-    if options == "PatchOptions" && query.force {
-        // Only server-side apply can be forced, which is not supported.
+    if options == "PatchOptions" && query.force.is_some() {
         let why = "may not be specified for non-apply patch";
         errors.push(FieldError::forbidden("force", why));
     }
+    check_other_options(query, options, errors)
+}
+
+/// Checks the options of an apply. Returns whether it is a dry run.
+pub(super) fn check_apply_options(query: &Query) -> Result<bool, Status> {
+    let mut errors = Vec::new();
+    if query.field_manager.is_empty() {
+        errors.push(FieldError::required("fieldManager", "is required for apply patch"));
+    }
+    check_other_options(query, "PatchOptions", errors)
+}
+
+fn check_other_options(
+    query: &Query,
+    options: &str,
+    mut errors: Vec<FieldError>,
+) -> Result<bool, Status> {
     if query.field_manager.len() > FIELD_MANAGER_BYTES_MAX {
         errors.push(FieldError::too_long("fieldManager", FIELD_MANAGER_BYTES_MAX));
     }

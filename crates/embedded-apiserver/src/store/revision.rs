@@ -5,6 +5,7 @@
 //! its parts: the object, its metadata and its resourceVersion. Lists, gets, watches and
 //! metadata-only readers all use slices of these bytes.
 
+mod ownership;
 mod prepared;
 
 use std::borrow::Cow;
@@ -18,6 +19,7 @@ use kube_schema::Message;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+pub(crate) use self::ownership::Ownership;
 use self::prepared::Prepared;
 use super::key::Key;
 use super::owners::{Owners, owners_of};
@@ -87,6 +89,7 @@ pub(crate) struct Revision {
     protobuf: OnceLock<Box<Encoded>>,
     /// The message until then, if it was encoded by the write.
     prepared: Mutex<Option<Box<Prepared>>>,
+    ownership: Ownership,
 }
 
 impl fmt::Debug for Revision {
@@ -119,6 +122,7 @@ pub(crate) struct Draft {
     fields: Arc<[Box<str>]>,
     prepared: Mutex<Option<Box<Prepared>>>,
     paths: Arc<[Text]>,
+    ownership: Ownership,
 }
 
 impl fmt::Debug for Draft {
@@ -185,8 +189,15 @@ impl Draft {
                 .collect(),
             prepared: Mutex::new(Prepared::if_wanted(resource, object)),
             paths: Arc::clone(&resource.selectable),
+            ownership: Ownership::Shown,
             json,
         }
+    }
+
+    /// Sets the managers of the object's fields. Without this, the object shows its managers itself.
+    pub(crate) fn owned(mut self, ownership: Ownership) -> Self {
+        self.ownership = ownership;
+        self
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -206,6 +217,9 @@ impl Draft {
 
     /// Returns whether storing the object would change only the version.
     pub(crate) fn is_same_as(&self, current: &Revision) -> bool {
+        if self.ownership != current.ownership {
+            return false;
+        }
         let object = &current.line[current.object_range()];
         let at = self.layout.version_at as usize;
         let after = at + usize::from(current.digits);
@@ -238,6 +252,7 @@ impl Draft {
             protobuf: OnceLock::new(),
             // Outside of tests, a draft is sealed once.
             prepared: Mutex::new(self.prepared.lock().take()),
+            ownership: self.ownership.clone(),
         }
     }
 }
@@ -282,6 +297,10 @@ impl Revision {
             Some(at) => Cow::Borrowed(self.fields.get(at).map_or("", |value| &**value)),
             None => Cow::Owned(field_text(&self.to_map(), path).unwrap_or_default().into_owned()),
         }
+    }
+
+    pub(crate) fn ownership(&self) -> &Ownership {
+        &self.ownership
     }
 
     /// Returns the event of this change for a watcher without a selector.
@@ -334,6 +353,7 @@ impl Revision {
             paths: Arc::clone(&self.paths),
             protobuf: OnceLock::new(),
             prepared: Mutex::new(None),
+            ownership: self.ownership.clone(),
         }
     }
 

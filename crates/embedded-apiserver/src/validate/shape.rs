@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::quote::quoted;
+use crate::quote::{json_type, quoted};
 
 /// The type of a field in Kubernetes' metadata.
 #[derive(Debug, Clone, Copy)]
@@ -140,18 +140,6 @@ fn time(text: &str) -> Result<(), String> {
 
 pub(super) fn mismatch(value: &Value, of: &str, place: &str, go_type: &str) -> String {
     unmarshal(json_type(value), of, place, go_type)
-}
-
-/// Returns Go's name for a JSON value's type.
-pub(crate) fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn unmarshal(found: &str, of: &str, place: &str, go_type: &str) -> String {

@@ -1,6 +1,7 @@
 //! The HTTP interface by raw requests: the guarantees for clients in any language.
 
 mod access;
+mod apply;
 mod custom;
 mod deletion;
 mod garbage;

@@ -265,14 +265,11 @@ async fn representations_that_are_not_served_are_406_and_415() {
         failure(415, "UnsupportedMediaType", &message, json!(null))
     };
     let a = format!("{MAPS}/a");
-    let strategic = "application/strategic-merge-patch+json";
-    let patches = unknown(&format!("{JSON_PATCH}, {MERGE_PATCH}, {strategic}"));
     check(
         &server,
         vec![
             Case("POST", MAPS.to_owned(), "text/html", "{}", unknown(ALL)),
             Case("PUT", a.clone(), "application/cbor", "{}", unknown(ALL)),
-            Case("PATCH", a.clone(), "application/apply-patch+yaml", "{}", patches),
             Case(
                 "PATCH",
                 a,

@@ -117,7 +117,7 @@ async fn custom_resources_have_no_strategic_merge_patch() {
     client.post(definitions, definition).await.ok();
     let answer = patch(&client, "/apis/example.com/v1/widgets/a", json!({})).await;
     let why = "the body of the request was in an unknown format - accepted media types include: \
-               application/json-patch+json, application/merge-patch+json";
+               application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
     assert_eq!((answer.code, answer.json()["message"].as_str()), (415, Some(why)));
     // The definition itself is a built-in kind, which supports it.
     let path = format!("{definitions}/widgets.example.com");

@@ -308,3 +308,59 @@ async fn finalize_changes_the_finalizers_of_a_namespace() {
     assert_eq!(finalized["metadata"]["labels"].get("x"), None);
     client.get(&path).await.failed(405);
 }
+
+/// Returns each manager of an object with its fields.
+fn managers(object: &Value) -> Vec<(&str, String)> {
+    let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    entries
+        .map(|entry| (entry["manager"].as_str().unwrap(), entry["fieldsV1"].to_string()))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_client_owns_what_the_server_writes_to_pods() {
+    let server = ApiServer::start();
+    let client = Client::of(&server);
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    let config = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
+        "name": "a", "labels": {"applied": "x"}, "finalizers": ["test/keep"],
+    }});
+    client.post(&format!("{PODS}?fieldManager=creator"), pod("a")).await.ok();
+    client.post(&format!("{PODS}/a/binding"), binding("a", "n1")).await.ok();
+    // From now on, the pod shows its managers.
+    let path = format!("{PODS}/a?fieldManager=applier");
+    client.request("PATCH", &path, &apply, config.to_string()).await.ok();
+    client.post(&format!("{PODS}/a/eviction"), eviction("a")).await.ok();
+    let found = client.get(&format!("{PODS}/a")).await.ok();
+    assert_eq!(found["spec"]["nodeName"], "n1");
+    assert!(found["status"].to_string().contains("DisruptionTarget"), "{found}");
+    let managers = managers(&found);
+    let names: Vec<_> = managers.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["applier", "creator"]);
+    for (name, fields) in &managers {
+        for field in ["f:nodeName", "f:by", "f:status", "f:deletionTimestamp"] {
+            assert!(!fields.contains(field), "{name} owns {field}: {fields}");
+        }
+    }
+    assert!(managers[1].1.contains("f:containers"), "{managers:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_creator_does_not_own_finalizers_of_a_deletion() {
+    let server = ApiServer::start();
+    let client = Client::of(&server);
+    let mut guarded = pod("a");
+    guarded["metadata"]["finalizers"] = json!(["test/keep"]);
+    client.post(&format!("{PODS}?fieldManager=creator"), guarded).await.ok();
+    client.delete(&format!("{PODS}/a?propagationPolicy=Foreground")).await.ok();
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    let config = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
+        "name": "a", "labels": {"applied": "x"},
+    }});
+    let path = format!("{PODS}/a?fieldManager=applier");
+    let found = client.request("PATCH", &path, &apply, config.to_string()).await.ok();
+    let creator = &managers(&found)[1];
+    assert_eq!(creator.0, "creator");
+    assert!(creator.1.contains("test/keep"), "{creator:?}");
+    assert!(!creator.1.contains("foregroundDeletion"), "{creator:?}");
+}

@@ -21,7 +21,11 @@ impl Embedded {
         const TOKEN: &str = "a-token-of-the-reader";
         // Starts at a later version: version 1 has expired, as on a real server. The real server runs without
         // kube-controller-manager, so nothing collects garbage there.
-        let server = ApiServer::builder().first_version(1000).garbage_collection(false).build();
+        let server = ApiServer::builder()
+            .first_version(1000)
+            .garbage_collection(false)
+            .show_managed_fields(true)
+            .build();
         server.access().add_token(TOKEN, "reader");
         server.access().deny(Denial::all().user("reader"));
         let socket = server.listen("127.0.0.1:0").await?;

@@ -25,6 +25,7 @@ fn resource(namespaced: bool, name_rule: NameRule) -> Resource {
         columns: Vec::new(),
         custom: false,
         stored: true,
+        schema: None,
         table: "things.".into(),
     }
 }

@@ -37,9 +37,17 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
 pub(crate) struct Normal {
     /// Patterns for generated names, and their replacements.
     made_up: Vec<(Regex, String)>,
+    /// Whether managedFields are compared.
+    managers: bool,
 }
 
 impl Normal {
+    /// Returns the rules of a topic. Only those about server-side apply compare managedFields: the fields of other
+    /// objects differ by their defaults.
+    pub(crate) fn of_topic(topic: &str) -> Self {
+        Self { managers: topic.starts_with("apply"), ..Self::default() }
+    }
+
     /// Registers a request. Names that the server generates for it keep their prefix.
     pub(crate) fn learn(&mut self, ask: &Ask) {
         // Most bodies are JSON; others have no generated names.
@@ -61,7 +69,15 @@ impl Normal {
         match value {
             Value::Array(items) => items.iter_mut().for_each(|item| self.reduce(item, variables)),
             Value::Object(fields) => {
-                fields.remove("managedFields");
+                if !self.managers {
+                    fields.remove("managedFields");
+                }
+                // They are sorted by their times, which differ.
+                if let Some(Value::Array(entries)) = fields.get_mut("managedFields") {
+                    entries.sort_by_key(|entry| {
+                        ["operation", "manager", "subresource"].map(|name| entry[name].to_string())
+                    });
+                }
                 for (name, value) in fields.iter_mut() {
                     match value {
                         Value::String(text) => *text = self.plain(name, text, variables),

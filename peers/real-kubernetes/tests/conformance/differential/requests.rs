@@ -1,6 +1,7 @@
 //! The requests, by topic. A topic is a test; its requests are sent in the order of the file.
 
 mod access;
+mod apply;
 mod bodies;
 mod custom;
 mod deletion;

@@ -90,7 +90,7 @@ impl Side {
         scene.body = json!({"metadata": {"name": namespace}}).to_string();
         http.send(&scene).await?;
         let variables = Variables::from([("ns", namespace)]);
-        Ok(Self { http, variables, normal: Normal::default() })
+        Ok(Self { http, variables, normal: Normal::of_topic(topic) })
     }
 
     /// Returns the responses, in the form that is compared.

@@ -5,8 +5,12 @@ use serde_json::Value;
 use crate::http::{Ask, JSON, JSON_PATCH, MERGE_PATCH, User};
 
 /// The topics of scripts. Each known difference belongs to one of them.
-pub(crate) const TOPICS: [&str; 27] = [
+pub(crate) const TOPICS: [&str; 31] = [
     "access",
+    "apply",
+    "apply-lists",
+    "apply-tracked",
+    "apply-upgrade",
     "bodies",
     "create",
     "custom",

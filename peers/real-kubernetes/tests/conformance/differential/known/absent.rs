@@ -4,11 +4,6 @@ use super::Known;
 
 pub(super) const KNOWN: &[Known] = &[
     Known {
-        what: "Server-side apply gets a 415",
-        why: "the response lists the supported patch types",
-        places: &[("patch/apply", "code")],
-    },
-    Known {
         what: "CBOR, and responses in YAML, get a 406 or 415, or JSON if the client accepts that too",
         why: "clients can send YAML, but receive only JSON and protobuf; errors list these. (The real \
               server closes the connection when it receives protobuf for a custom resource.)",
@@ -18,8 +13,6 @@ pub(super) const KNOWN: &[Known] = &[
             ("custom/as-text", "body.message"),
             ("custom/protobuf", "body.message"),
             ("custom/xml", "body.message"),
-            ("custom/strategic", "body.message"),
-            ("custom/nonsense-patch", "body.message"),
             ("representations/as-unknown*", "body.message"),
             ("representations/xml*", "body.message"),
             ("representations/text", "body.message"),

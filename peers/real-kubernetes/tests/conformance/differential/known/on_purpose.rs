@@ -5,13 +5,15 @@ use super::Known;
 pub(super) const KNOWN: &[Known] = &[
     Known {
         what: "Client mistakes get a 400 where the real server sends a 500",
-        why: "a non-numeric resourceVersion, or one on an object to be created, is the client's \
-              mistake; clients retry a 500, and would do so indefinitely",
+        why: "a non-numeric resourceVersion, one on an object to be created, or an unknown field of an \
+              applied configuration is the client's mistake; clients retry a 500, and would do so indefinitely",
         places: &[
             ("create/get-version-of-no-number", "code"),
             ("create/with-a-version", "code"),
             ("watch-end/word", "code"),
             ("watch-end/negative", "code"),
+            ("apply/unknown-field", "code"),
+            ("apply-lists/keyed-twice", "code"),
         ],
     },
     Known {
@@ -75,6 +77,7 @@ pub(super) const KNOWN: &[Known] = &[
             ("finalizers/one-more", "missing body.details.causes[01]"),
             ("update/with-times", "missing body.details.causes[01]"),
             ("patch/merge-uid", "missing body.details.causes[01]"),
+            ("apply/other-uid", "missing body.details.causes[01]"),
             ("patch/merge-invalid-label", "missing body.details.causes[0*]"),
         ],
     },
