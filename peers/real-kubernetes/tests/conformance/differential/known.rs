@@ -65,12 +65,12 @@ mod tests {
 
     #[test]
     fn what_is_known_is_covered_and_is_stale_where_nothing_differs() {
-        let (real, embedded) = (json!({"code": 200}), json!({"code": 415}));
-        let found = differences("patch/apply", &real, &embedded);
+        let (real, embedded) = (json!({"code": 500}), json!({"code": 400}));
+        let found = differences("create/with-a-version", &real, &embedded);
         assert!(found.iter().all(covers));
-        assert!(!differences("patch/merge", &real, &embedded).iter().any(covers));
-        let place = ("patch/apply", "code");
-        let is_stale = |found: &[Difference]| stale("patch", found).iter().any(|it| it.1 == place);
+        assert!(!differences("create/plain", &real, &embedded).iter().any(covers));
+        let place = ("create/with-a-version", "code");
+        let is_stale = |found: &[Difference]| stale("create", found).iter().any(|it| it.1 == place);
         assert!(!is_stale(&found));
         assert!(is_stale(&[]));
         assert!(stale("none", &[]).is_empty());
