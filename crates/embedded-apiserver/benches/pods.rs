@@ -16,13 +16,17 @@ pub(crate) fn body(at: usize, bytes: usize) -> Bytes {
     pod.to_string().into()
 }
 
+pub(crate) fn name(at: usize) -> String {
+    format!("app-{}-{at:06}", at % 200)
+}
+
 fn pod(at: usize) -> Value {
     let app = format!("app-{}", at % 200);
     json!({
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": format!("{app}-{at:06}"),
+            "name": name(at),
             "labels": {"app": app, "tier": "backend", "pod-template-hash": format!("{at:x}")},
             "annotations": {"prometheus.io/scrape": "true", "prometheus.io/port": "8080"},
             "ownerReferences": [{

@@ -29,6 +29,7 @@ fn main() {
     println!("{:<44}{:>16}   target", "what", "measured");
     run("start", start);
     run("create", create);
+    run("update", update);
     run("memory", memory);
     run("page", page);
     run("watch replay", watch_replay);
@@ -72,6 +73,31 @@ fn create() {
         began.elapsed().as_secs_f64()
     });
     report("create 5 KB pods, in process, one core", &per_second(20_000, seconds), "> 20,000/s");
+}
+
+/// Measures patches of the status, the most frequent write of a cluster, and what they leave behind.
+fn update() {
+    const OBJECTS: usize = 5_000;
+    const ROUNDS: usize = 4;
+    let server = with_pods(OBJECTS);
+    let mut service = server.service_as("bench");
+    let before = resident_bytes();
+    let seconds = runtime().block_on(async {
+        let began = Instant::now();
+        for round in 0..ROUNDS {
+            for at in 0..OBJECTS {
+                let uri = format!("/api/v1/namespaces/default/pods/{}/status", pods::name(at));
+                let body = format!(r#"{{"status":{{"phase":"Running","message":"{round}"}}}}"#);
+                patch(&mut service, &uri, Bytes::from(body)).await;
+            }
+            server.store().compact(server.store().revision());
+        }
+        began.elapsed().as_secs_f64()
+    });
+    let per_object = resident_bytes().saturating_sub(before) / OBJECTS;
+    let what = "patch the status of 5 KB pods, one core";
+    report(what, &per_second(OBJECTS * ROUNDS, seconds), "");
+    report("memory that the patches leave, each pod", &format!("{per_object} bytes"), "");
 }
 
 fn memory() {
@@ -250,6 +276,16 @@ fn count(bytes: &[u8], wanted: u8) -> usize {
 async fn post(service: &mut ApiService, body: Bytes) {
     let response = call(service, Method::POST, "/api/v1/namespaces/default/pods", body).await;
     assert_eq!(response.status(), 201);
+}
+
+async fn patch(service: &mut ApiService, uri: &str, body: Bytes) {
+    let request = Request::builder()
+        .method(Method::PATCH)
+        .uri(uri)
+        .header(http::header::CONTENT_TYPE, "application/merge-patch+json")
+        .body(Full::new(body));
+    let response = service.call(request.expect("a request")).await.expect("an answer");
+    assert_eq!(response.status(), 200);
 }
 
 async fn get(service: &mut ApiService, uri: &str) {

@@ -19,7 +19,7 @@ mod validate;
 
 use serde_json::{Map, Value};
 
-pub(crate) use managers::{Author, Managers, Operation};
+pub(crate) use managers::{Author, Managers, Operation, UPDATERS_MAX};
 pub(crate) use scale::Replicas;
 pub(crate) use set::{Set, path_text};
 pub(crate) use types::{Schema, Type};

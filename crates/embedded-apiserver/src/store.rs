@@ -27,7 +27,7 @@ pub use key::Key;
 pub(crate) use owners::Dependent;
 use owners::Owned;
 pub use revision::EventType;
-pub(crate) use revision::{Draft, EVENT_CLOSING, Ownership, Revision};
+pub(crate) use revision::{Draft, EVENT_CLOSING, Ownership, Revision, Write};
 use signal::Signalled;
 use table::Table;
 pub(crate) use table::{Event, Page, PageRequest, Select};

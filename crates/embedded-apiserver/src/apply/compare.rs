@@ -70,6 +70,10 @@ impl Trees {
 }
 
 fn differences(kind: Type<'_>, old: Option<&Value>, new: Option<&Value>) -> Trees {
+    // Most of an object stays as it is.
+    if old == new {
+        return Trees::default();
+    }
     let forms = kind.forms();
     match (old, new) {
         (None, None) => Trees::default(),

@@ -78,7 +78,7 @@ pub(crate) struct Entry {
 }
 
 /// Update managers that an object keeps. The oldest are merged into one. Kubernetes has the same limit.
-const UPDATERS_MAX: usize = 10;
+pub(crate) const UPDATERS_MAX: usize = 10;
 
 /// The manager of the fields of merged managers.
 const MERGED_UPDATERS: &str = "ancient-changes";

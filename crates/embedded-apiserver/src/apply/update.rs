@@ -97,6 +97,13 @@ impl Tracked<'_> {
         managers
     }
 
+    /// Returns whether the author of an update owns some of its changes.
+    pub(crate) fn adds_or_modifies(&self, old: &Object, new: &Object) -> bool {
+        let changes = self.changes(old, new);
+        let none = |fields: &Set| fields.difference(&unmanaged()).is_empty();
+        !none(&changes.modified) || !none(&changes.added)
+    }
+
     /// Applies a configuration: merges it into the object, and removes what its author applied before and no longer does,
     /// unless other managers own it.
     pub(crate) fn apply(

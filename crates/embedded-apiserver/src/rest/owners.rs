@@ -15,7 +15,7 @@ use crate::object::{self, Object};
 use crate::request::Target;
 use crate::server::Shared;
 use crate::status::Status;
-use crate::store::{Draft, Ownership, Revision};
+use crate::store::{Draft, Ownership, Revision, Write};
 
 /// A manager without a name.
 const UNKNOWN: &str = "unknown";
@@ -121,6 +121,9 @@ pub(super) fn owned_draft(
         object::metadata_mut(new).insert("managedFields".to_owned(), sent.clone());
         return draft(target, new);
     }
+    if let Some(ownership) = creators_still(shared, live, new, &claim) {
+        return Ok(draft(target, new)?.owned(ownership));
+    }
     let Some(managers) = settle(shared, live, new, claim) else {
         if let Some(shown) = live.shown {
             object::metadata_mut(new).insert("managedFields".to_owned(), shown.clone());
@@ -133,6 +136,32 @@ pub(super) fn owned_draft(
         return draft(target, new);
     }
     Ok(draft(target, new)?.owned(Ownership::Apart(managers.to_json().into())))
+}
+
+/// Returns the managers after a write that changes nothing that its creator does not own, apart from the status.
+fn creators_still(
+    shared: &Shared,
+    live: &Live<'_>,
+    new: &Object,
+    claim: &Claim<'_>,
+) -> Option<Ownership> {
+    let target = live.target;
+    let is_told = claim.applied.is_some()
+        || (claim.sent.is_some() && target.subresource.is_none())
+        || live.shown.is_some()
+        || shared.options.show_managed_fields;
+    if is_told || live.object == new {
+        return None;
+    }
+    let versions = versions(shared, target);
+    live.revision.ownership().after(&Write {
+        resource: &target.resource,
+        tracked: tracked(target, &versions),
+        old: live.object,
+        new,
+        author: claim.author,
+        now: &shared.clock.now_text(),
+    })
 }
 
 fn is_filled(entries: &Value) -> bool {

@@ -19,7 +19,7 @@ use kube_schema::Message;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-pub(crate) use self::ownership::Ownership;
+pub(crate) use self::ownership::{Ownership, Write};
 use self::prepared::Prepared;
 use super::key::Key;
 use super::owners::{Owners, owners_of};

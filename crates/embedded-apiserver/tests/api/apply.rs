@@ -352,3 +352,52 @@ async fn protobuf_shows_the_same_managers() {
     let protobuf = client.get_as(A, kube_schema::MEDIA_TYPE).await.protobuf();
     assert_eq!(managers(&protobuf), managers(&client.get(A).await.ok()));
 }
+
+/// Managers are computed in a shorter way if an object is only updated by its creator and in its status. A server that
+/// shows all managers always takes the longer way.
+#[tokio::test(start_paused = true)]
+async fn managers_are_the_same_whether_they_are_computed_early_or_late() {
+    const MERGE: [(&str, &str); 1] = [("content-type", "application/merge-patch+json")];
+    const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+    const WRITERS: [&str; 3] = ["creator", "other", "third"];
+    let values = [Value::Null, json!("1"), json!("2")];
+    for seed in 0..60 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let now: jiff::Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
+        let early = ApiServer::builder().show_managed_fields(true).starting_at(now).build();
+        let late = ApiServer::builder().starting_at(now).build();
+        let clients = [&early, &late].map(Client::of);
+        for client in &clients {
+            let path = format!("{DEPLOYMENTS}?fieldManager=creator");
+            client.post(&path, web(1, "one")).await.ok();
+        }
+        for _ in 0..random.usize(0..6) {
+            tokio::time::advance(std::time::Duration::from_secs(random.u64(0..3))).await;
+            let [a, b, c] = [(); 3].map(|()| random.choice(&values).unwrap().clone());
+            // The creator writes more often than the others, so that the shorter way is taken more than once.
+            let writer = WRITERS[random.usize(0..5).saturating_sub(2)];
+            let (path, patch) = match random.u8(0..5) {
+                0 => (WEB.to_owned(), json!({"metadata": {"labels": {"a": a, "b": b}}})),
+                1 => (WEB.to_owned(), json!({"spec": {"replicas": random.u8(1..3)}})),
+                2 => (format!("{WEB}/status"), json!({"metadata": {"annotations": {"c": c}}})),
+                _ => {
+                    let condition = json!({"type": "Ready", "status": "True", "reason": c});
+                    let conditions = json!([condition]);
+                    let status = json!({"replicas": random.u8(1..4), "conditions": conditions});
+                    (format!("{WEB}/status"), json!({"status": status}))
+                }
+            };
+            for client in &clients {
+                let uri = format!("{path}?fieldManager={writer}");
+                client.request("PATCH", &uri, &MERGE, patch.to_string()).await.ok();
+            }
+        }
+        let config = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"labels": {"z": "z"}}});
+        let mut shown = Vec::new();
+        for client in &clients {
+            let applied = apply(client, WEB, "fieldManager=last&dryRun=All", &config).await.ok();
+            shown.push(applied["metadata"]["managedFields"].clone());
+        }
+        assert_eq!(shown[0], shown[1], "seed {seed}");
+    }
+}
