@@ -376,7 +376,7 @@ async fn managers_are_the_same_whether_they_are_computed_early_or_late() {
             let [a, b, c] = [(); 3].map(|()| random.choice(&values).unwrap().clone());
             // The creator writes more often than the others, so that the shorter way is taken more than once.
             let writer = WRITERS[random.usize(0..5).saturating_sub(2)];
-            let (path, patch) = match random.u8(0..5) {
+            let (target, patch) = match random.u8(0..5) {
                 0 => (WEB.to_owned(), json!({"metadata": {"labels": {"a": a, "b": b}}})),
                 1 => (WEB.to_owned(), json!({"spec": {"replicas": random.u8(1..3)}})),
                 2 => (format!("{WEB}/status"), json!({"metadata": {"annotations": {"c": c}}})),
@@ -388,7 +388,7 @@ async fn managers_are_the_same_whether_they_are_computed_early_or_late() {
                 }
             };
             for client in &clients {
-                let uri = format!("{path}?fieldManager={writer}");
+                let uri = format!("{target}?fieldManager={writer}");
                 client.request("PATCH", &uri, &MERGE, patch.to_string()).await.ok();
             }
         }
