@@ -367,8 +367,8 @@ fn resource<'a>(server: &ApiServer, rule: FaultRule<'a>, word: &str) -> Parsed<F
     let plural = match (found, group) {
         (Some(known), _) => known.plural.to_string(),
         // The resource may be defined later.
-        (None, Some(_)) => name.to_owned(),
-        (None, None) => {
+        (None, Some(group)) if !group.is_empty() => name.to_owned(),
+        (None, _) => {
             return wrong(format!(
                 "{word:?} is neither a resource that is served nor a fault nor an option; one that \
                  is not there yet has its group behind it, as in widgets.example.com; {}",

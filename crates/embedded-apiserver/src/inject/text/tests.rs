@@ -179,6 +179,17 @@ async fn there_is_an_end_to_rules() {
     assert_eq!(server.faults().pending(), FAULT_RULES_MAX);
 }
 
+/// `widgets.` names no group, so that nothing says where the resource would be defined.
+#[test]
+fn an_unknown_resource_needs_a_group() {
+    let server = ApiServer::start();
+    for word in ["widgets", "widgets."] {
+        let error = server.faults().inject_text(&format!("any {word} reset")).unwrap_err();
+        assert!(error.to_string().contains("neither a resource"), "{error}");
+    }
+    server.faults().inject_text("any widgets.example.com reset").unwrap();
+}
+
 /// Generates words, some of which occur in faults.
 fn word() -> impl Strategy<Value = String> {
     let known: Vec<String> = words::REST
